@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from broker.coordinators.group_settings import share_reading
 from broker.coordinators.shares import limits_of
 from broker.errors import RequestError
+from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_queues import ShareQueues
 from broker.fetching.share_reader import Place, ReadSteps, find_partition
 from broker.loop.loop import Loop
 from groups.errors import GroupError, InvalidRecordState, InvalidRequest
-from groups.share.sessions import SessionKey
+from groups.share.sessions import SessionKey, is_member_id
 from groups.share.share_partition import Acknowledgement, acknowledgement
 from groups.share.state_records import ShareKey
 from groups.share.states import RENEW_TYPE
@@ -45,12 +46,14 @@ class ShareExchange:
         loop: Loop,
         queues: ShareQueues,
         member: SessionKey,
+        denials: ShareDenials,
         answered: Callable[[], None],
     ) -> None:
         self._metadata = metadata
         self._loop = loop
         self.queues = queues
         self.member = member
+        self._denials = denials
         self._answered = answered
         # What is still to come before the answer may leave.
         self._left = 1
@@ -82,7 +85,10 @@ class ShareExchange:
                     continue
                 place = (topic.topic_id, asked.partition_index)
                 self.acknowledged[place] = (ErrorCode.NONE, None)
+                runs += 1
                 try:
+                    if self._denials.denies(topic.topic_id):
+                        _refuse(asked.acknowledgement_batches, renews=renews)
                     find_partition(self._metadata, place)
                     for part in _parts(asked.acknowledgement_batches, renews=renews, may_renew=may_renew):
                         runs += sum(len(batch.events) for batch in part)
@@ -94,6 +100,9 @@ class ShareExchange:
                     self.acknowledged[place] = (error.code, None)
                 except GroupError as error:
                     self.acknowledged[place] = (error.code, error.message)
+                if runs >= RUNS_PER_STEP:
+                    runs = 0
+                    yield None
 
     def _apply(self, place: Place, batches: Sequence[Acknowledgement]) -> None:
         """Apply some acknowledgements.  Raises: GroupError."""
@@ -123,6 +132,24 @@ class ShareExchange:
     def lock_ms(self) -> int:
         """The duration of locks that members are told."""
         return limits_of(self._metadata, self.member.group_id).lock_ms
+
+
+def member_of(request: Any) -> SessionKey:
+    """Return the member that fetches or acknowledges.  Raises: InvalidRequest."""
+    if request.group_id is None:
+        raise InvalidRequest("Invalid group id in the request.")
+    if not is_member_id(request.member_id):
+        raise InvalidRequest("Invalid member id in the request.")
+    return SessionKey(request.group_id, request.member_id)
+
+
+def _refuse(batches: Sequence[Any], *, renews: bool) -> None:
+    """Refuse acknowledgements in a topic that may not be read; Kafka looks at their form first.
+
+    Raises: InvalidRequest, RequestError.
+    """
+    next(_parts(batches, renews=renews, may_renew=True), None)
+    raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator[list[Acknowledgement]]:

@@ -16,6 +16,7 @@ from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import Call
 from broker.loop.slices import WaitingSteps, chunks, in_slices
+from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
@@ -31,8 +32,15 @@ from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from broker.core import Broker
+    from broker.security.rights import Rights
 
 UNKNOWN: Final = -1
+
+PARTITIONS_PER_SLICE: Final = 100
+"""Groups and partitions in a request from which on it is answered in slices."""
+
+TOPICS_PER_STEP: Final = 100
+"""The topics of which it is decided between two looks at the time whether they may be seen."""
 
 Asked = tuple[str, UUID | None, list[int]]
 """A topic's name, its id if it exists, and partitions."""
@@ -42,16 +50,24 @@ def handle(
     broker: Broker, call: Call[DescribeShareGroupOffsetsRequest]
 ) -> DescribeShareGroupOffsetsResponse | WaitingSteps:
     """Answer each group on its own."""
+    # It is not known yet how many topics a group has that is asked about all: that is never done at once.
     count = sum(
-        1 + sum(len(topic.partitions) for topic in group.topics or ()) for group in call.request.groups
+        PARTITIONS_PER_SLICE
+        if group.topics is None
+        else 1 + sum(len(topic.partitions) for topic in group.topics)
+        for group in call.request.groups
     )
     answer: DescribeShareGroupOffsetsResponse | WaitingSteps = in_slices(
-        _answer(broker, call.request, call.received_ms), count, per_slice=100
+        _answer(broker, call.request, call.rights, call.received_ms),
+        count,
+        per_slice=PARTITIONS_PER_SLICE - 1,
     )
     return answer
 
 
-def _answer(broker: Broker, request: DescribeShareGroupOffsetsRequest, now_ms: int) -> WaitingSteps:
+def _answer(
+    broker: Broker, request: DescribeShareGroupOffsetsRequest, rights: Rights | None, now_ms: int
+) -> WaitingSteps:
     response = DescribeShareGroupOffsetsResponse(groups=[])
     for group in request.groups:
         found = DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=[])
@@ -61,7 +77,11 @@ def _answer(broker: Broker, request: DescribeShareGroupOffsetsRequest, now_ms: i
         except GroupError as error:
             found.error_code, found.error_message = error.code, error.message
             continue
-        for name, topic_id, partitions in asked:
+        for number, (name, topic_id, partitions) in enumerate(asked, start=1):
+            if not number % TOPICS_PER_STEP:
+                yield None
+            if group.topics is None and rights is not None and not rights.may_topic(Operation.DESCRIBE, name):
+                continue
             topic = DescribeShareGroupOffsetsResponseTopic(
                 topic_name=name, topic_id=topic_id or ZERO_UUID, partitions=[]
             )

@@ -1,8 +1,8 @@
 """ShareAcknowledge: v1-2.
 
 Behaviour: says what became of records that a member has acquired: accepted, released, rejected, not there,
-or (v2) still in work; answered when that is durable.  Each partition is applied or refused on its own.  Epoch
--1 closes the share session and gives back the rest.
+or (v2) still in work; answered when that is durable.  Each partition is applied or refused on its own, and
+refused if the client may not read it.  Epoch -1 closes the share session and gives back the rest.
 Differences from Apache Kafka: more than a hundred outcomes in one partition are applied in parts; if a lock
 runs out in between, those before count although the answer has an error.
 Version notes: v1 the first stable one; v2 renewals (KIP-1222) and the duration of locks.
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.fetching.share_exchange import ShareExchange
+from broker.fetching.share_denials import ShareDenials
+from broker.fetching.share_exchange import ShareExchange, member_of
 from broker.fetching.share_reader import NO_LEADER
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import WaitingSteps
 from groups.errors import GroupError
-from groups.share.sessions import CLOSING_EPOCH, SessionKey
+from groups.share.sessions import CLOSING_EPOCH
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_acknowledge import (
     LeaderIdAndEpoch,
@@ -38,15 +39,15 @@ def handle(
 ) -> ShareAcknowledgeResponse | Parked | WaitingSteps:
     """Apply the acknowledgements and answer when they are durable."""
     request, queues = call.request, broker.share_queues
-    member = SessionKey(request.group_id or "", request.member_id or "")
     try:
-        epoch = request.share_session_epoch
+        member, epoch = member_of(request), request.share_session_epoch
         queues.sessions.acknowledge(member, epoch, call.connection.identity)
     except GroupError as error:
         return ShareAcknowledgeResponse(
             error_code=error.code, error_message=error.message, responses=[], node_endpoints=[]
         )
-    exchange = ShareExchange(broker, broker, queues, member, lambda: call.reply(_answer(exchange)))
+    denials = ShareDenials(call.rights, broker.catalogue)
+    exchange = ShareExchange(broker, broker, queues, member, denials, lambda: call.reply(_answer(exchange)))
     steps = _steps(exchange, request)
     if next(steps, DONE) is DONE:
         return PARKED

@@ -3,7 +3,8 @@
 Behaviour: acknowledges, then acquires records that no other member of the group has, from the partitions of
 the share session, and returns the batches that have them.  Without any it waits for `max_wait_ms`, until
 there are records or some are given back.  Every request begins with another partition.  Epoch 0 opens a
-session, -1 closes it and gives back what the member still has.
+session, -1 closes it and gives back what the member still has.  Partitions of the session that the client may
+not read are refused in every answer; the fetch waits for the others.
 Differences from Apache Kafka: only batches with acquired records are returned, not those between them.  A
 session lives on one connection, and what its member has is given back when that is lost.
 Version notes: v1 the first stable one; v2 exact numbers of records (KIP-1206) and renewals (KIP-1222).
@@ -11,21 +12,22 @@ Version notes: v1 the first stable one; v2 exact numbers of records (KIP-1206) a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.coordinators.group_settings import share_reading
 from broker.coordinators.shares import limits_of
 from broker.errors import RequestError
-from broker.fetching.share_exchange import ShareExchange
+from broker.fetching.share_denials import ShareDenials
+from broker.fetching.share_exchange import ShareExchange, member_of
 from broker.fetching.share_reader import Place, Reading, ReadSteps, ShareReader, blank, find_partition
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import Until, WaitingSteps
 from broker.loop.waiters import ParkedCall
 from groups.errors import GroupError, InvalidRequest
 from groups.share.delivery import AcquireMode
-from groups.share.sessions import CLOSING_EPOCH, OPENING_EPOCH, SessionKey, ShareSession
+from groups.share.sessions import CLOSING_EPOCH, OPENING_EPOCH, ShareSession
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import (
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 DONE: Final = object()
+
+PLACES_PER_STEP: Final = 100
+"""The partitions of which it is decided between two looks at the time whether they may be read."""
 
 
 def handle(broker: Broker, call: Call[ShareFetchRequest]) -> ShareFetchResponse | Parked | WaitingSteps:
@@ -75,9 +80,13 @@ class _ShareFetch:
         self._broker = broker
         self._call = call
         self._queues = broker.share_queues
-        self._member = SessionKey(request.group_id or "", request.member_id or "")
+        self._member = member_of(request)
+        self._denials = ShareDenials(call.rights, broker.catalogue)
+        self._denied: list[Place] = []
         self._data: dict[Place, PartitionData] = {}
-        self._exchange = ShareExchange(broker, broker, self._queues, self._member, self._answer)
+        self._exchange = ShareExchange(
+            broker, broker, self._queues, self._member, self._denials, self._answer
+        )
         self._acknowledges = any(
             asked.acknowledgement_batches for topic in request.topics for asked in topic.partitions
         )
@@ -134,19 +143,48 @@ class _ShareFetch:
         if request.share_session_epoch == CLOSING_EPOCH:
             self._exchange.close()
             self._exchange.done()
-        elif request.is_renew_ack or request.max_records <= 0:
+        elif request.is_renew_ack:
             self._exchange.done()
         else:
-            yield from self._read(self._call.received_ms)
+            yield from self._refuse_denied()
+            if request.max_records <= 0:
+                self._exchange.done()
+            else:
+                yield from self._read(self._call.received_ms)
         return PARKED
 
+    def _refuse_denied(self) -> Generator[None, None, None]:
+        """Refuse every partition that may not be read, be it named or only in the session."""
+        if self._denials.rights is None:
+            return
+        for number, place in enumerate((*self._session.partitions, *self._data), start=1):
+            if self._denials.denies(place[0]):
+                self._data.pop(place, None)
+                self._denied.append(place)
+            if not number % PLACES_PER_STEP:
+                yield
+
+    def _readable(self) -> Generator[None, None, list[Place]]:
+        """Return the partitions of the session that may be read, each time from another one on."""
+        places = self._session.rotated()
+        if self._denials.rights is None:
+            return places
+        readable: list[Place] = []
+        for number, place in enumerate(places, start=1):
+            if not self._denials.denies(place[0]):
+                readable.append(place)
+            if not number % PLACES_PER_STEP:
+                yield
+        return readable
+
     def _read(self, now_ms: int) -> ReadSteps:
-        may_wait = now_ms < self._deadline_ms and not self._broker.stopping
-        if may_wait and self._session.partitions and not self._has_enough():
-            self._park()
+        places = yield from self._readable()
+        may_wait = bool(places) and now_ms < self._deadline_ms and not self._broker.stopping
+        if may_wait and not self._has_enough(places):
+            self._park(places)
             return
         reader = self._reader(now_ms)
-        yield from reader.read(self._session.rotated())
+        yield from reader.read(places)
         for place, data in reader.found.items():
             if data.error_code or data.acquired_records:
                 self._data[place] = data
@@ -155,8 +193,8 @@ class _ShareFetch:
             and not reader.has_error
             and not any(data.error_code for data in self._data.values())
         )
-        if may_wait and is_empty and self._session.partitions:
-            self._park()
+        if may_wait and is_empty:
+            self._park(places)
             for view, position in reader.views:
                 view.began_waiting(position, now_ms)
         else:
@@ -185,13 +223,13 @@ class _ShareFetch:
             now_ms=now_ms,
         )
 
-    def _has_enough(self) -> bool:
+    def _has_enough(self, places: Iterable[Place]) -> bool:
         """Whether the bytes that could be acquired reach `min_bytes`; 1 is the least that is asked for."""
         wanted = self._call.request.min_bytes
         if wanted <= 1:
             return True
         total = 0
-        for place in self._session.partitions:
+        for place in places:
             total += self._queues.available_bytes(self._member.group_id, place, wanted - total)
             if total >= wanted:
                 return True
@@ -199,20 +237,20 @@ class _ShareFetch:
 
     # --- waiting --------------------------------------------------------------------------------------------
 
-    def _park(self) -> None:
-        by_key = dict(self._wait_keys())
+    def _park(self, places: list[Place]) -> None:
+        by_key = dict(self._wait_keys(places))
         group_id = self._member.group_id
 
         def is_ready(key: int) -> bool:
-            return self._queues.is_acquirable(group_id, by_key[key]) and self._has_enough()
+            return self._queues.is_acquirable(group_id, by_key[key]) and self._has_enough(places)
 
         parked = ParkedCall(
             self._call, keys=list(by_key), size_bytes=0, min_bytes=0, resume=self._resume, ready=is_ready
         )
         self._broker.waiters.park(parked, deadline_ms=self._deadline_ms)
 
-    def _wait_keys(self) -> Iterator[tuple[int, Place]]:
-        for place in self._session.partitions:
+    def _wait_keys(self, places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
+        for place in places:
             yield self._queues.wait_key(ShareKey(self._member.group_id, *place)), place
             topic = self._broker.catalogue.find_id(place[0])
             if topic is not None and place[1] in topic.partitions:
@@ -232,6 +270,8 @@ class _ShareFetch:
     # --- the answer -----------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
+        for place in self._denied:
+            self._data[place] = blank(place[1], ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         for place, (code, message) in self._exchange.acknowledged.items():
             data = self._data.setdefault(place, blank(place[1]))
             data.acknowledge_error_code, data.acknowledge_error_message = code, message

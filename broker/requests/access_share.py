@@ -1,31 +1,37 @@
-"""Checks of requests of share groups."""
+"""Checks of requests about share groups; the topics of a share session are checked by the handlers.
+
+Source: KIP-932; Kafka 4.3's KafkaApis, the methods of the same names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from broker.requests.passage import MESSAGES, Checks, Passage, errors_of, split
+from broker.requests.passage import ITEMS_PER_STEP, MESSAGES, Checks, Passage, errors_of, split
 from broker.security.authorized_operations import Operation
+from groups.share.describe import refused_group
+from groups.share.sessions import is_member_id
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
-from protocol.messages import alter_share_group_offsets as altered
-from protocol.messages import delete_share_group_offsets as deleted
-from protocol.messages import describe_share_group_offsets as shown
-from protocol.messages import share_acknowledge as acknowledge
-from protocol.messages import share_fetch as fetch
-from protocol.messages import share_group_describe as described
+from protocol.messages import alter_share_group_offsets as alter
+from protocol.messages import delete_share_group_offsets as removal
+from protocol.messages import describe_share_group_offsets as progress
 from protocol.wire import ZERO_UUID
 
 DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 TOPIC_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-TOPIC_TEXT: Final = MESSAGES[TOPIC_DENIED]
+TOPIC_DENIED_TEXT: Final = MESSAGES[TOPIC_DENIED]
+
+UNKNOWN: Final = -1
 
 
 def _heartbeat(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
     if not rights.may_group(Operation.READ, request.group_id):
         return DENIED
+    if not is_member_id(request.member_id):
+        return None  # Kafka refuses that before it looks at topics, and the handler does.
     _, denied = yield from split(
         request.subscribed_topic_names or (),
         lambda name: rights.may_topic(Operation.DESCRIBE, name),
@@ -38,193 +44,128 @@ def _describe(passage: Passage) -> Checks:
     request.group_ids, denied = yield from split(
         request.group_ids, lambda group: rights.may_group(Operation.DESCRIBE, group)
     )
-
-    def shows_all(group: described.DescribedGroup) -> bool:
-        topics = [topic for member in group.members for topic in member.assignment.topic_partitions]
-        return all(rights.may_topic(Operation.DESCRIBE, topic.topic_name) for topic in topics)
-
-    def hide(response: described.ShareGroupDescribeResponse) -> None:
-        response.groups[:] = [
-            group if group.error_code or shows_all(group) else _described_error(group.group_id, TOPIC_DENIED)
-            for group in response.groups
-        ]
-        response.groups.extend(_described_error(group, DENIED) for group in denied)
-
-    passage.amend(hide)
+    _lead(passage, "groups", [refused_group(group, DENIED, None) for group in denied])
     return None
 
 
-def _described_error(group: str, code: ErrorCode) -> described.DescribedGroup:
-    return described.DescribedGroup(
-        error_code=code,
-        error_message=MESSAGES[code],
-        group_id=group,
-        group_state="",
-        group_epoch=0,
-        assignment_epoch=0,
-        assignor_name="",
-        members=[],
-    )
+def _exchange(passage: Passage) -> Checks:
+    """Check the group of a fetch or of acknowledgements; the handler refuses a request without one."""
+    yield from ()
+    group_id = passage.request.group_id
+    return None if group_id is None or passage.rights.may_group(Operation.READ, group_id) else DENIED
 
 
-def _may_read(passage: Passage, topic: Any) -> bool:
-    """Whether records of a topic may be read; of an id that is unknown the handler will tell."""
-    found = passage.catalogue.find_id(topic.topic_id)
-    return found is None or passage.rights.may_topic(Operation.READ, found.name)
-
-
-def _fetch(passage: Passage) -> Checks:
-    """Leave out topics that may not be read, and what the session has of them since they might."""
-    request = passage.request
-    if not passage.rights.may_group(Operation.READ, request.group_id or ""):
-        return DENIED
-    request.topics, denied = yield from split(request.topics, lambda topic: _may_read(passage, topic))
-    errors = yield from errors_of(
-        denied, lambda topic: topic.partitions, lambda item: _fetch_error(item.partition_index)
-    )
-    refused = [fetch.ShareFetchableTopicResponse(topic_id=t.topic_id, partitions=e) for t, e in errors]
-
-    def join(response: fetch.ShareFetchResponse) -> None:
-        if response.error_code:
-            return
-        for topic in response.responses:
-            if not _may_read(passage, topic):
-                topic.partitions = [_fetch_error(part.partition_index) for part in topic.partitions]
-        response.responses.extend(refused)
-
-    passage.amend(join)
-    return None
-
-
-def _fetch_error(index: int) -> fetch.PartitionData:
-    return fetch.PartitionData(
-        partition_index=index,
-        error_code=TOPIC_DENIED,
-        error_message=TOPIC_TEXT,
-        current_leader=fetch.LeaderIdAndEpoch(leader_id=0, leader_epoch=0),
-        acquired_records=[],
-    )
-
-
-def _acknowledge(passage: Passage) -> Checks:
-    request = passage.request
-    if not passage.rights.may_group(Operation.READ, request.group_id or ""):
-        return DENIED
-    request.topics, denied = yield from split(request.topics, lambda topic: _may_read(passage, topic))
-    errors = yield from errors_of(
-        denied,
-        lambda topic: topic.partitions,
-        lambda item: acknowledge.PartitionData(
-            partition_index=item.partition_index,
-            error_code=TOPIC_DENIED,
-            error_message=TOPIC_TEXT,
-            current_leader=acknowledge.LeaderIdAndEpoch(leader_id=0, leader_epoch=0),
-        ),
-    )
-    refused = [
-        acknowledge.ShareAcknowledgeTopicResponse(topic_id=topic.topic_id, partitions=partitions)
-        for topic, partitions in errors
-    ]
-    _join(passage, refused)
-    return None
-
-
-def _show_offsets(passage: Passage) -> Checks:
+def _describe_offsets(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
     request.groups, denied = yield from split(
         request.groups, lambda group: rights.may_group(Operation.DESCRIBE, group.group_id)
     )
-    left_out: dict[str, list[Any]] = {}
-    for group in request.groups:
-        if group.topics is not None:
-            group.topics, hidden = yield from split(
-                group.topics, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.topic_name)
-            )
-            left_out[group.group_id] = [_offsets_error(topic) for topic in hidden]
+    left_out: list[list[progress.DescribeShareGroupOffsetsResponseTopic]] = []
+    for number, group in enumerate(request.groups, start=1):
+        left_out.append((yield from _hidden_offsets(passage, group)))
+        if not number % ITEMS_PER_STEP:
+            yield
+    refused = [
+        progress.DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=[], error_code=DENIED)
+        for group in denied
+    ]
 
-    def join(response: shown.DescribeShareGroupOffsetsResponse) -> None:
-        for group in response.groups:
+    def join(response: progress.DescribeShareGroupOffsetsResponse) -> None:
+        for group, topics in zip(response.groups, left_out, strict=True):
             if not group.error_code:
-                group.topics = [
-                    topic for topic in group.topics if rights.may_topic(Operation.DESCRIBE, topic.topic_name)
-                ]
-                group.topics.extend(left_out.get(group.group_id, ()))
-        response.groups.extend(
-            shown.DescribeShareGroupOffsetsResponseGroup(
-                group_id=group.group_id, topics=[], error_code=DENIED, error_message=MESSAGES[DENIED]
-            )
-            for group in denied
-        )
+                group.topics += topics
+        response.groups += refused
 
-    passage.amend(join)
+    if refused or any(left_out):
+        passage.amend(join)
     return None
 
 
-def _offsets_error(topic: Any) -> shown.DescribeShareGroupOffsetsResponseTopic:
-    return shown.DescribeShareGroupOffsetsResponseTopic(
-        topic_name=topic.topic_name,
-        topic_id=ZERO_UUID,
-        partitions=[
-            shown.DescribeShareGroupOffsetsResponsePartition(
-                partition_index=index,
-                start_offset=-1,
-                leader_epoch=0,
-                error_code=TOPIC_DENIED,
-                error_message=TOPIC_TEXT,
-            )
-            for index in topic.partitions
-        ],
+def _hidden_offsets(
+    passage: Passage, group: progress.DescribeShareGroupOffsetsRequestGroup
+) -> Generator[None, None, list[progress.DescribeShareGroupOffsetsResponseTopic]]:
+    """Take the topics that may not be seen out of a group's, and return their answers."""
+    if group.topics is None:
+        return []
+    group.topics, denied = yield from split(
+        group.topics, lambda topic: passage.rights.may_topic(Operation.DESCRIBE, topic.topic_name)
     )
+    errors = yield from errors_of(
+        denied,
+        lambda topic: topic.partitions,
+        lambda index: progress.DescribeShareGroupOffsetsResponsePartition(
+            partition_index=index,
+            start_offset=UNKNOWN,
+            leader_epoch=0,
+            lag=UNKNOWN,
+            error_code=TOPIC_DENIED,
+            error_message=TOPIC_DENIED_TEXT,
+        ),
+    )
+    return [
+        progress.DescribeShareGroupOffsetsResponseTopic(
+            topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=partitions
+        )
+        for topic, partitions in errors
+    ]
 
 
 def _alter_offsets(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
     if not rights.may_group(Operation.READ, request.group_id):
         return DENIED
-    request.topics, denied = yield from split(
-        request.topics, lambda topic: rights.may_topic(Operation.READ, topic.topic_name)
-    )
+    denied = yield from _unreadable(passage)
     errors = yield from errors_of(
         denied,
         lambda topic: topic.partitions,
-        lambda item: altered.AlterShareGroupOffsetsResponsePartition(
-            partition_index=item.partition_index, error_code=TOPIC_DENIED, error_message=TOPIC_TEXT
+        lambda item: alter.AlterShareGroupOffsetsResponsePartition(
+            partition_index=item.partition_index, error_code=TOPIC_DENIED, error_message=TOPIC_DENIED_TEXT
         ),
     )
+    known = passage.catalogue.by_name
     refused = [
-        altered.AlterShareGroupOffsetsResponseTopic(
-            topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=partitions
+        alter.AlterShareGroupOffsetsResponseTopic(
+            topic_name=topic.topic_name,
+            topic_id=known[topic.topic_name].topic_id if topic.topic_name in known else ZERO_UUID,
+            partitions=partitions,
         )
         for topic, partitions in errors
     ]
-    _join(passage, refused)
+    _lead(passage, "responses", refused)
     return None
 
 
 def _delete_offsets(passage: Passage) -> Checks:
-    request, rights = passage.request, passage.rights
-    if not rights.may_group(Operation.DELETE, request.group_id):
+    if not passage.rights.may_group(Operation.DELETE, passage.request.group_id):
         return DENIED
-    request.topics, denied = yield from split(
-        request.topics, lambda topic: rights.may_topic(Operation.READ, topic.topic_name)
-    )
+    denied = yield from _unreadable(passage)
     refused = [
-        deleted.DeleteShareGroupOffsetsResponseTopic(
+        removal.DeleteShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,
             topic_id=ZERO_UUID,
             error_code=TOPIC_DENIED,
-            error_message=TOPIC_TEXT,
+            error_message=TOPIC_DENIED_TEXT,
         )
         for topic in denied
     ]
-    _join(passage, refused)
+    _lead(passage, "responses", refused)
     return None
 
 
-def _join(passage: Passage, refused: list[Any]) -> None:
+def _unreadable(passage: Passage) -> Generator[None, None, list[Any]]:
+    """Take the topics that may not be read out of the request, and return them."""
+    passage.request.topics, denied = yield from split(
+        passage.request.topics, lambda topic: passage.rights.may_topic(Operation.READ, topic.topic_name)
+    )
+    return denied
+
+
+def _lead(passage: Passage, field: str, refused: list[Any]) -> None:
+    """Have the errors of what was left out come before the handler's results, unless all is refused."""
+
     def join(response: Any) -> None:
-        if not response.error_code:
-            response.responses.extend(refused)
+        if not getattr(response, "error_code", ErrorCode.NONE):
+            getattr(response, field)[:0] = refused
 
     if refused:
         passage.amend(join)
@@ -233,9 +174,9 @@ def _join(passage: Passage, refused: list[Any]) -> None:
 CHECKS: Final[dict[int, Callable[[Passage], Checks]]] = {
     ApiKey.SHARE_GROUP_HEARTBEAT: _heartbeat,
     ApiKey.SHARE_GROUP_DESCRIBE: _describe,
-    ApiKey.SHARE_FETCH: _fetch,
-    ApiKey.SHARE_ACKNOWLEDGE: _acknowledge,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _show_offsets,
+    ApiKey.SHARE_FETCH: _exchange,
+    ApiKey.SHARE_ACKNOWLEDGE: _exchange,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _describe_offsets,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _alter_offsets,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _delete_offsets,
 }

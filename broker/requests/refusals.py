@@ -200,11 +200,9 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _with(
         told=True, member_epoch=lambda: 0, heartbeat_interval_ms=lambda: 0
     ),
-    ApiKey.SHARE_GROUP_HEARTBEAT: _with(told=True, member_epoch=lambda: 0, heartbeat_interval_ms=lambda: 0),
-    ApiKey.SHARE_FETCH: _with(
-        told=True, acquisition_lock_timeout_ms=lambda: 0, responses=list, node_endpoints=list
-    ),
-    ApiKey.SHARE_ACKNOWLEDGE: _with(told=True, responses=list, node_endpoints=list),
+    ApiKey.SHARE_GROUP_HEARTBEAT: _with(member_epoch=lambda: 0, heartbeat_interval_ms=lambda: 0),
+    ApiKey.SHARE_FETCH: _with(acquisition_lock_timeout_ms=lambda: 0, responses=list, node_endpoints=list),
+    ApiKey.SHARE_ACKNOWLEDGE: _with(responses=list, node_endpoints=list),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _with(told=True, responses=list),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _with(told=True, responses=list),
     ApiKey.KAWAL_DATABASES: _databases,

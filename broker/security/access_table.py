@@ -181,9 +181,16 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _item(DESCRIBE, GROUP),
         _item(DESCRIBE, TOPIC, "every topic of its members"),
     ),
-    ApiKey.SHARE_FETCH: (_whole(READ, GROUP), _item(READ, TOPIC)),
+    ApiKey.SHARE_FETCH: (
+        _whole(READ, GROUP),
+        _item(READ, TOPIC, "each partition of the share session"),
+    ),
     ApiKey.SHARE_ACKNOWLEDGE: (_whole(READ, GROUP), _item(READ, TOPIC)),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (_item(DESCRIBE, GROUP), _item(DESCRIBE, TOPIC)),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        _item(DESCRIBE, GROUP),
+        _item(DESCRIBE, TOPIC),
+        _filter(DESCRIBE, TOPIC, "all topics"),
+    ),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: (_whole(READ, GROUP), _item(READ, TOPIC)),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: (_whole(DELETE, GROUP), _item(READ, TOPIC)),
     ApiKey.KAWAL_DATABASES: (

@@ -11,6 +11,7 @@ from groups.errors import GroupError, GroupNotFound, InvalidGroupId
 from groups.repeats import Repeats
 from groups.share.group_table import ShareGroups
 from groups.share.share_group import ShareGroup
+from protocol.error_codes import ErrorCode
 from protocol.messages import share_group_describe as messages
 from protocol.messages.list_groups import ListedGroup
 from protocol.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
@@ -46,14 +47,15 @@ def describe_share_groups(
             repeats.check(group_id, table.context.memory.group_bytes(group_id))
             groups.append(_describe(table, group_id))
         except GroupError as error:
-            groups.append(_refused(group_id, error))
+            groups.append(refused_group(group_id, error.code, error.message))
     return ShareGroupDescribeResponse(groups=groups)
 
 
-def _refused(group_id: str, error: GroupError) -> messages.DescribedGroup:
+def refused_group(group_id: str, code: ErrorCode, message: str | None) -> messages.DescribedGroup:
+    """Return the answer for a group that is not shown."""
     return messages.DescribedGroup(
-        error_code=error.code,
-        error_message=error.message,
+        error_code=code,
+        error_message=message,
         group_id=group_id,
         group_state="",
         group_epoch=0,

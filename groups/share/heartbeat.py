@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from groups.assignment import Assignment
 from groups.errors import FencedMemberEpoch, InvalidRequest
 from groups.share.group_records import ShareMember
+from groups.share.sessions import MEMBER_ID_CHARS_MAX
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages import share_group_heartbeat as messages
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
-
-MEMBER_ID_CHARS_MAX: Final = 36
-"""The longest member id: a UUID in text."""
 
 
 def refused(code: ErrorCode, message: str | None = None) -> ShareGroupHeartbeatResponse:

@@ -26,7 +26,15 @@ OPENING_EPOCH: Final = 0
 CLOSING_EPOCH: Final = -1
 INT32_MAX: Final = 2**31 - 1
 
+MEMBER_ID_CHARS_MAX: Final = 36
+"""The longest member id: a UUID in text."""
+
 TopicPartition = tuple[UUID, int]
+
+
+def is_member_id(text: str | None) -> bool:
+    """Whether this can be the id of a member; members make their ids themselves."""
+    return bool(text) and len(text or "") <= MEMBER_ID_CHARS_MAX
 
 
 class SessionKey(NamedTuple):

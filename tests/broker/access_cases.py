@@ -22,7 +22,6 @@ from protocol.messages import (
     describe_log_dirs,
     describe_producers,
     describe_quorum,
-    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
@@ -40,7 +39,6 @@ from protocol.messages import (
     list_partition_reassignments,
     metadata,
     share_group_describe,
-    share_group_heartbeat,
     sync_group,
     update_features,
 )
@@ -48,6 +46,7 @@ from protocol.messages import alter_partition_reassignments as reassignments
 from protocol.messages import alter_user_scram_credentials as scram
 from protocol.messages.create_topics import CreateTopicsRequest
 from tests.broker import access_requests as requests
+from tests.broker import share_requests as shares
 from tests.broker.groups import beating, committing, joining
 from tests.broker.kit import batch, creation, fetching, producing
 
@@ -305,45 +304,28 @@ CASES: list[Case] = [
         (0,),
     ),
     Case(ApiKey.CREATE_TOPICS, 7, requests.view("SELECT a FROM `t`"), (0, 1)),
-    Case(
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        1,
-        lambda: share_group_heartbeat.ShareGroupHeartbeatRequest(
-            group_id="g", member_id="m", member_epoch=0, subscribed_topic_names=["t"]
-        ),
-        (0, 1),
-    ),
+    Case(ApiKey.SHARE_GROUP_HEARTBEAT, 1, shares.beating, (0, 1)),
     Case(
         ApiKey.SHARE_GROUP_DESCRIBE,
         1,
         lambda: share_group_describe.ShareGroupDescribeRequest(
-            group_ids=["g"], include_authorized_operations=False
+            group_ids=["g"], include_authorized_operations=True
         ),
     ),
-    Case(
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-        0,
-        lambda: describe_share_group_offsets.DescribeShareGroupOffsetsRequest(
-            groups=[
-                describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)
-            ]
-        ),
-    ),
+    Case(ApiKey.SHARE_FETCH, 2, shares.fetching),
+    Case(ApiKey.SHARE_ACKNOWLEDGE, 2, shares.acknowledging),
+    Case(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1, shares.describing, (0, 1)),
+    Case(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, shares.altering),
+    Case(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, shares.deleting),
 ]
 
-SHARE = {
+ELSEWHERE = {
+    (ApiKey.METADATA, 2),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, 1),
     (ApiKey.SHARE_GROUP_DESCRIBE, 1),
-    (ApiKey.SHARE_FETCH, 0),
     (ApiKey.SHARE_FETCH, 1),
-    (ApiKey.SHARE_ACKNOWLEDGE, 0),
     (ApiKey.SHARE_ACKNOWLEDGE, 1),
-    (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 1),
-    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0),
     (ApiKey.ALTER_SHARE_GROUP_OFFSETS, 1),
-    (ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0),
     (ApiKey.DELETE_SHARE_GROUP_OFFSETS, 1),
 }
-"""Checks of share groups of which tests/broker/requests/test_access_share.py tells."""
-
-ELSEWHERE = {(ApiKey.METADATA, 2), (ApiKey.CONSUMER_GROUP_DESCRIBE, 1)} | SHARE
 """Checks of which tests of their own tell, as they need more than one request."""

@@ -40,9 +40,11 @@ Spoken = tuple[int, int, list[int]]
 class Member:
     """A member of the share group `g` on a connection of its own."""
 
-    def __init__(self, gateway: Gateway, name: str, *topics: str, group: str = "g") -> None:
+    def __init__(
+        self, gateway: Gateway, name: str, *topics: str, group: str = "g", client: Client | None = None
+    ) -> None:
         self.gateway = gateway
-        self.client: Client = gateway.client()
+        self.client: Client = client or gateway.client()
         self.name = name
         self.group = group
         self.epoch = 0

@@ -12,7 +12,14 @@ from groups.errors import (
     ShareSessionLimitReached,
     ShareSessionNotFound,
 )
-from groups.share.sessions import CLOSING_EPOCH, INT32_MAX, SessionKey, ShareSession, ShareSessions
+from groups.share.sessions import (
+    CLOSING_EPOCH,
+    INT32_MAX,
+    SessionKey,
+    ShareSession,
+    ShareSessions,
+    is_member_id,
+)
 
 KEY = SessionKey("g", "m1")
 
@@ -120,3 +127,10 @@ def test_no_partition_is_always_the_last() -> None:
         firsts.add(fetch(sessions, epoch).rotated()[0])
     assert firsts == {A, B, C}
     assert ShareSession(KEY, 1).rotated() == []
+
+
+def test_a_member_id_has_between_1_and_36_characters() -> None:
+    assert not is_member_id(None)
+    assert not is_member_id("")
+    assert is_member_id("m" * 36)
+    assert not is_member_id("m" * 37)
