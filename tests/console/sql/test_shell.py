@@ -63,8 +63,8 @@ def test_programs_get_rows_on_standard_output_only(capsys: pytest.CaptureFixture
 
 def test_words_and_names_are_completed() -> None:
     completer = Completer(lambda: ["late", "Lisbon"])
-    assert completer.matches("sub") == ["subscriptions"]
-    assert completer.matches("SUB") == ["SUBSCRIPTIONS"]
+    assert completer.matches("sub") == ["subscribe", "subscriptions"]
+    assert completer.matches("SUB") == ["SUBSCRIBE", "SUBSCRIPTIONS"]
     assert completer.matches("la") == ["late"]
     assert completer.matches("L") == ["LIMIT", "Lisbon"]
     assert [completer.complete("la", state) for state in (0, 1)] == ["late", None]
