@@ -13,7 +13,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.coordinators.groups import client_of
+
+# What the group coordinator needs for share groups: imported on the loop it would take 50 ms of a turn.
+from broker.coordinators.share_states import ShareStates as ShareStates
+from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import PARKED, Call, Parked
+from groups.share.service import ShareService as ShareService
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 if TYPE_CHECKING:
