@@ -106,6 +106,8 @@ def main(
             lookups=Lookups(registry_of, workers.submit_outside),
             users=users,
         )
+        # A start that ends here must not look like a crash to the next one.
+        sockets.callback(lambda: broker.close(now_ms()))
         if any(spec.protocol.sasl for spec in config.specs):
             from broker.server.login_setup import open_logins  # most servers have no logins
 
