@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from protocol.messages import share_acknowledge, share_fetch
 from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -19,6 +23,10 @@ from protocol.messages.describe_share_group_offsets import (
 from protocol.messages.share_acknowledge import ShareAcknowledgeRequest
 from protocol.messages.share_fetch import ShareFetchRequest
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+
+Place = tuple[UUID, int]
+Said = Mapping[Place, Sequence[tuple[int, int, list[int]]]]
+"""First offset, last offset and types of acknowledgements, by partition."""
 
 
 def beating(*topics: str, member_id: str = "m") -> ShareGroupHeartbeatRequest:
@@ -46,6 +54,50 @@ def fetching(group_id: str | None = "g") -> ShareFetchRequest:
 def acknowledging(group_id: str | None = "g") -> ShareAcknowledgeRequest:
     """Return acknowledgements of nothing."""
     return ShareAcknowledgeRequest(group_id=group_id, member_id="m", share_session_epoch=1, topics=[])
+
+
+def fetching_from(
+    group_id: str, member_id: str, epoch: int, places: Iterable[Place], said: Said
+) -> ShareFetchRequest:
+    """Return a fetch that adds partitions to a session, and acknowledges."""
+    request = fetching(group_id)
+    request.member_id, request.share_session_epoch = member_id, epoch
+    request.max_records = request.batch_size = 100
+    request.topics = [
+        share_fetch.FetchTopic(
+            topic_id=place[0],
+            partitions=[
+                share_fetch.FetchPartition(
+                    partition_index=place[1],
+                    acknowledgement_batches=[
+                        share_fetch.AcknowledgementBatch(
+                            first_offset=first, last_offset=last, acknowledge_types=types
+                        )
+                        for first, last, types in said.get(place, ())
+                    ],
+                )
+            ],
+        )
+        for place in (*places, *said)
+    ]
+    return request
+
+
+def acknowledging_in(
+    group_id: str, member_id: str, epoch: int, place: Place, ranges: Iterable[tuple[int, int]]
+) -> ShareAcknowledgeRequest:
+    """Return acknowledgements that accept ranges of offsets in one partition."""
+    request = acknowledging(group_id)
+    request.member_id, request.share_session_epoch = member_id, epoch
+    batches = [
+        share_acknowledge.AcknowledgementBatch(first_offset=first, last_offset=last, acknowledge_types=[1])
+        for first, last in ranges
+    ]
+    partition = share_acknowledge.AcknowledgePartition(
+        partition_index=place[1], acknowledgement_batches=batches
+    )
+    request.topics = [share_acknowledge.AcknowledgeTopic(topic_id=place[0], partitions=[partition])]
+    return request
 
 
 def describing(*topics: str, group_ids: tuple[str, ...] = ("g",)) -> DescribeShareGroupOffsetsRequest:
