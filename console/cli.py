@@ -56,7 +56,7 @@ COMMANDS: dict[str, Command] = {
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),
     "doctor": Command("console.commands.doctor", "look for what would keep a server from working"),
     "health": Command("console.commands.health", "ask a server whether it answers"),
-    "profile": Command("console.commands.profile", "keep the addresses of brokers under names"),
+    "profile": Command("console.commands.profile", "keep brokers under names, with their logins"),
     "completion": Command("console.commands.completion", "print completions for bash, zsh or fish"),
     "testing-host": Command("console.commands.testing_host", "run the brokers of a test run (for pytest)"),
     "version": Command("console.commands.version", "print the version"),
@@ -114,6 +114,10 @@ def _run(words: list[str]) -> int:
         arguments = parser.parse_args(rest)
     except SystemExit as done:  # argparse prints --help itself and then exits
         return done.code if isinstance(done.code, int) else OK
+    if "command_config" in arguments:
+        from console.credentials import choose  # commands without connections need no credentials
+
+        choose(arguments.command_config, arguments.bootstrap)
     code: int = module.run(arguments)
     return code
 

@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from broker.config.endpoints import Endpoint, parse_endpoint
-from console.errors import CommandError, UsageError
-from console.greeting import strangeness
+from console.credentials import add_command_config, chosen
+from console.errors import CommandError, NotTls, UsageError
+from console.greeting import CLOSES, WANTS_TLS, strangeness
 from console.profiles import bootstrap_of
+from console.security import Security
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient, KafkaConsumer
@@ -31,13 +33,14 @@ ANSWER_MS = 15_000
 
 
 def add_bootstrap(parser: argparse.ArgumentParser) -> None:
-    """Declare --bootstrap."""
+    """Declare --bootstrap and --command-config."""
     parser.add_argument(
         "--bootstrap",
         metavar="HOST:PORT",
         default=os.environ.get(BOOTSTRAP_VARIABLE) or bootstrap_of(os.environ) or BOOTSTRAP_DEFAULT,
         help=f"broker (default ${BOOTSTRAP_VARIABLE}, else that of the profile, else {BOOTSTRAP_DEFAULT})",
     )
+    add_command_config(parser)
 
 
 class Trouble(logging.Handler):
@@ -74,22 +77,103 @@ def check_reachable(bootstrap: str) -> None:
     unreachable, strange = [], []
     for endpoint in endpoints(bootstrap):
         try:
-            with socket.create_connection(endpoint, timeout=CONNECT_SECONDS) as connection:
-                strangeness_there = strangeness(connection)
+            strangeness_there = _strangeness(endpoint)
         except OSError as error:
             unreachable.append(f"{endpoint.text} ({error.strerror or error})")
         else:
             if strangeness_there is None:
                 return
-            strange.append(
-                f"{endpoint.text} is not a Kafka broker that a plain connection can use: {strangeness_there}"
-            )
+            strange.append(strangeness_there)
     if strange:
         raise CommandError("; ".join(strange))
     raise CommandError(
         f"cannot reach {', '.join(unreachable)}; start a gateway with 'kawal serve', or name another address "
         "with --bootstrap"
     )
+
+
+def _strangeness(endpoint: Endpoint) -> str | None:
+    """Connect, and log in where that is chosen; return what is wrong with what answers, if anything.
+
+    Raises: OSError when nothing does; CommandError when a certificate or the login is refused.
+    """
+    security = chosen()
+    try:
+        with _connected(endpoint, security) as connection:
+            found = strangeness(connection, whole=security.logs_in)
+            if found is None:
+                _log_in(connection, security, endpoint)
+                return None
+    except NotTls as error:
+        return f"{endpoint.text} cannot be used: {error}"
+    except OSError as error:
+        if security.encrypts:
+            from console.secure_connection import check_alert
+
+            check_alert(error, endpoint.text)
+        raise
+    if found == WANTS_TLS:
+        found += "; set security.protocol=SSL or SASL_SSL in the file of --command-config, or in a profile"
+    if found == CLOSES and security.encrypts and not security.has_certificate:
+        found += "; it may want a certificate of the client: set ssl.certificate.location"
+    kind = f"{security.protocol} connection" if security.encrypts else "plain connection"
+    return f"{endpoint.text} is not a Kafka broker that a {kind} can use: {found}"
+
+
+def opened(endpoint: Endpoint) -> socket.socket:
+    """Return a connection that is encrypted and logged in as chosen.
+
+    Raises: OSError when there is none; CommandError when a certificate or the login is refused.
+    """
+    security = chosen()
+    connection = _connected(endpoint, security)
+    if security.logs_in:
+        try:
+            _log_in(connection, security, endpoint)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _connected(endpoint: Endpoint, security: Security) -> socket.socket:
+    plain = socket.create_connection(endpoint, timeout=CONNECT_SECONDS)
+    if not security.encrypts:
+        return plain
+    from console.secure_connection import encrypted  # plain connections need no OpenSSL
+
+    return encrypted(plain, endpoint.host, security, endpoint.text)
+
+
+def _log_in(connection: socket.socket, security: Security, endpoint: Endpoint) -> None:
+    if not security.logs_in:
+        return
+    from console.login import log_in  # most connections need none
+
+    connection.settimeout(ANSWER_MS / 1000)
+    log_in(connection, security, endpoint.text)
+
+
+def check_no_login(bootstrap: str) -> None:
+    """Raise a CommandError if a server wants a login and none is chosen; it would only hang up."""
+    if chosen().logs_in:
+        return
+    from console.login import mechanisms_wanted
+
+    for endpoint in endpoints(bootstrap):
+        try:
+            with opened(endpoint) as connection:
+                connection.settimeout(ANSWER_MS / 1000)
+                mechanisms = mechanisms_wanted(connection, endpoint.text)
+        except OSError:
+            continue
+        if mechanisms:
+            raise CommandError(
+                f"{endpoint.text} wants a login ({', '.join(mechanisms)}); give --command-config FILE with "
+                "security.protocol, sasl.mechanism, sasl.username and sasl.password, or use a profile with "
+                "them"
+            )
+        return
 
 
 def endpoints(bootstrap: str) -> list[Endpoint]:
@@ -128,12 +212,14 @@ def _session(bootstrap: str, kind: Any, **options: Any) -> Iterator[Any]:
     from kafka.errors import KafkaError
 
     check_reachable(bootstrap)
+    check_no_login(bootstrap)
     try:
         client = kind(
             bootstrap_servers=bootstrap.split(","),
             bootstrap_timeout_ms=ANSWER_MS,
             request_timeout_ms=ANSWER_MS,
             client_id="kawal-cli",
+            **_security_options(),
             **options,
         )
     except KafkaError as error:
@@ -146,6 +232,23 @@ def _session(bootstrap: str, kind: Any, **options: Any) -> Iterator[Any]:
         raise CommandError(f"{bootstrap}: {explained(error)}") from error
     finally:
         client.close()
+
+
+def _security_options() -> dict[str, Any]:
+    """Return what kafka-python is told of the security chosen."""
+    security = chosen()
+    options: dict[str, Any] = {}
+    if security.encrypts:
+        from console.secure_connection import context_of
+
+        options["ssl_context"] = context_of(security)
+    if security.logs_in:
+        options |= {
+            "sasl_mechanism": security.mechanism,
+            "sasl_plain_username": security.user,
+            "sasl_plain_password": security.password,
+        }
+    return options | {"security_protocol": security.protocol} if options else {}
 
 
 def explained(error: BaseException) -> str:

@@ -3,6 +3,8 @@
 CommandError        one sentence on standard error, exit code 1
 ├── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help
 └── Interrupted     stopped by Ctrl-C, exit code 130, with what was done until then
+
+NotTls, a ConnectionError, ends a connection and not yet a command: another address may do.
 """
 
 from __future__ import annotations
@@ -27,3 +29,7 @@ class Interrupted(CommandError):
     """Ctrl-C, with what was done until then."""
 
     exit_code = INTERRUPTED
+
+
+class NotTls(ConnectionError):
+    """A server that does not answer in TLS, with what to do about it."""

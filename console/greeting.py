@@ -16,13 +16,19 @@ GREETING_SECONDS = 1.0
 
 CORRELATION_ID = 0x6B61776C
 TLS_ALERT = b"\x15\x03"
+WANTS_TLS = "it wants TLS"
+CLOSES = "it closes the connection at the first request of Kafka's protocol"
 
 _SIZE = struct.Struct(">i")
 _ANSWER = struct.Struct(">ii")
 
 
-def strangeness(connection: socket.socket) -> str | None:
-    """Ask for ApiVersions, as every client does first; return what is wrong with the answer, if anything."""
+def strangeness(connection: socket.socket, *, whole: bool = False) -> str | None:
+    """Ask for ApiVersions, as every client does first; return what is wrong with the answer, if anything.
+
+    `whole`: read all of the answer, as the connection is used on.  Raises: OSError that OpenSSL makes of an
+    alert, which may be about a certificate.
+    """
     header = encode_request_header(
         api_key=ApiKey.API_VERSIONS, api_version=0, correlation_id=CORRELATION_ID, client_id="kawal-cli"
     )
@@ -33,15 +39,22 @@ def strangeness(connection: socket.socket) -> str | None:
     except TimeoutError:
         return None
     except OSError as error:
+        if getattr(error, "library", None) == "SSL":
+            raise
+        if "EOF occurred" in str(error):  # OpenSSL's word for a connection that is closed
+            return CLOSES
         return f"it ends the connection at the first request of Kafka's protocol: {error.strerror or error}"
     if answer.startswith(b"HTTP/"):
         return "an HTTP server answers there, such as a gateway's metrics and health; give its Kafka port"
     if answer.startswith(TLS_ALERT):
-        return "it wants TLS"
+        return WANTS_TLS
     if len(answer) < _ANSWER.size:
-        return "it closes the connection at the first request of Kafka's protocol"
-    if _ANSWER.unpack(answer)[1] != CORRELATION_ID:
+        return CLOSES
+    size_bytes, correlation_id = _ANSWER.unpack(answer)
+    if correlation_id != CORRELATION_ID:
         return f"its answer, {answer!r}, is not of Kafka's protocol"
+    if whole:
+        _first_bytes(connection, size_bytes - 4)
     return None
 
 

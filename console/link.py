@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from broker.config.endpoints import parse_endpoint
-from console.client import CONNECT_SECONDS
+from console.client import opened
 from console.errors import CommandError
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
@@ -30,13 +30,13 @@ class Link:
     """A connection that sends requests at once and reads answers, in their order, when asked to."""
 
     def __init__(self, address: str, client_id: str = "kawal-bench") -> None:
-        """Connect.  Raises: LinkLost."""
+        """Connect.  Raises: LinkLost; CommandError when a certificate or the login is refused."""
         self.address = address
         self._client_id = client_id
         self._in_flight: deque[tuple[int, int, int]] = deque()
         self._last_id = 0
         try:
-            self._socket = socket.create_connection(parse_endpoint(address), timeout=CONNECT_SECONDS)
+            self._socket = opened(parse_endpoint(address))
         except OSError as error:
             raise LinkLost(f"cannot reach {address}: {error.strerror or error}") from error
         self._socket.settimeout(ANSWER_SECONDS)

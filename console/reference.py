@@ -151,7 +151,9 @@ CLI_INTRODUCTION = """
 
 `kawal COMMAND --help` shows the same on a terminal. Client commands talk to `--bootstrap HOST:PORT` (by
 default the variable `KAWAL_BOOTSTRAP`, else that of the profile in use, else 127.0.0.1:9092) and work with
-any Kafka broker. Results go to standard output, everything else to standard error.
+any Kafka broker; TLS and logins come from `--command-config` or the profile
+([security.md](security.md#the-command-line-as-a-client)). Results go to standard output, everything else to
+standard error.
 
 | exit code | meaning |
 | --- | --- |

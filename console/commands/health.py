@@ -6,6 +6,7 @@ import argparse
 import os
 
 from broker.config.config_keys import ConfigProblem
+from console.credentials import add_command_config
 from console.errors import OK, CommandError
 from console.health import ask_health, own_address
 from console.help import describe
@@ -24,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ],
     )
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="server to ask")
+    add_command_config(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -65,7 +65,7 @@ def three_servers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     answers: dict[socket.socket, str | None] = {}
     monkeypatch.setattr(socket, "create_connection", connect)
-    monkeypatch.setattr(client, "strangeness", lambda connection: answers[connection])
+    monkeypatch.setattr(client, "strangeness", lambda connection, whole: answers[connection])
 
 
 @pytest.mark.usefixtures("three_servers")

@@ -48,9 +48,9 @@ def test_a_profile_is_set_used_listed_and_deleted(
         ["profile", "production:", "h:1,h:2"],
         ["using", "profile", "production"],
         ["profile", "test:", "t:1,", "in", "use"],
-        ["USED", "PROFILE", "BOOTSTRAP"],
-        ["production", "h:1,h:2"],
-        ["*", "test", "t:1"],
+        ["USED", "PROFILE", "BOOTSTRAP", "PROTOCOL"],
+        ["production", "h:1,h:2", "PLAINTEXT"],
+        ["*", "test", "t:1", "PLAINTEXT"],
         ["deleted", "profile", "test"],
         ["no", "profile", "is", "in", "use"],
     ]

@@ -1,0 +1,67 @@
+"""The security of this process's connections: that of --command-config, else that of the profile.
+
+A command talks to the brokers of one address, and every connection that it makes has the same security: it
+is chosen once, before the command runs.  The settings of a profile are for the addresses of the profile, and
+for no others, so that no password goes to another server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.profiles import PROFILE_VARIABLE, load, path_of
+from console.properties import Property, read_properties
+from console.security import KEYS, PLAIN, Security, kept, security_of
+
+
+def add_command_config(parser: argparse.ArgumentParser) -> None:
+    """Declare --command-config."""
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="client settings for TLS and logins, as Kafka's tools take them (default: those of the profile)",
+    )
+
+
+@dataclass(slots=True)
+class _Chosen:
+    security: Security = PLAIN
+
+
+_CHOSEN = _Chosen()
+
+
+def chosen() -> Security:
+    """Return the security of connections."""
+    return _CHOSEN.security
+
+
+def choose(file: str | None, bootstrap: str | None, environment: Mapping[str, str] = os.environ) -> None:
+    """Choose the security of a command's connections to an address.  Raises: CommandError."""
+    _CHOSEN.security = PLAIN
+    if file is not None:
+        _CHOSEN.security = security_of(from_file(file), file)
+        return
+    profiles = load(environment)
+    name = environment.get(PROFILE_VARIABLE) or profiles.in_use
+    settings = profiles.profiles.get(name, {}) if name else {}
+    if bootstrap is not None and settings.get("bootstrap") == bootstrap:
+        where = f"profile {name!r} in {path_of(environment)}"
+        _CHOSEN.security = security_of(from_profile(settings, where), where)
+
+
+def from_profile(settings: Mapping[str, str], where: str) -> dict[str, Property]:
+    """Return the settings of a profile that are about security."""
+    return {key: Property(key, value, where) for key, value in settings.items() if key in KEYS}
+
+
+def from_file(path: str) -> dict[str, Property]:
+    """Return the settings of a file of properties; say which others it has.  Raises: CommandError."""
+    known, others = kept(read_properties(path))
+    if others:
+        print(f"kawal: {path}: without effect here: {', '.join(others)}", file=sys.stderr)
+    return known

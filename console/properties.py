@@ -1,0 +1,83 @@
+"""Files of Java's properties, as Kafka's tools take their clients' settings in.
+
+    # a comment, as after !
+    key=value, key: value or key value; a backslash at the end of a line goes on in the next
+
+Source: java.util.Properties.load.  Files are UTF-8 here, which ISO 8859-1 is for all that clients set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from console.errors import CommandError
+
+FILE_BYTES_MAX: Final = 1 << 20
+"""No settings are larger, even with certificates in them."""
+
+_BLANK: Final = " \t\f"
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.)|$)", re.DOTALL)
+_ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
+_KEY: Final = re.compile(r"(?P<key>(?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)", re.DOTALL)
+
+
+class Property(NamedTuple):
+    """A key with its value, which may be a secret, and its place."""
+
+    key: str
+    value: str
+    place: str
+
+    def __repr__(self) -> str:
+        return f"Property({self.key} in {self.place})"
+
+
+def read_properties(path: str) -> list[Property]:
+    """Return the properties of a file in its order.  Raises: CommandError."""
+    try:
+        with open(path, "rb") as stream:
+            content = stream.read(FILE_BYTES_MAX + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if len(content) > FILE_BYTES_MAX:
+        raise CommandError(f"{path} is larger than {FILE_BYTES_MAX} bytes; name a file of client settings")
+    return list(parsed(text, path))
+
+
+def parsed(text: str, name: str) -> Iterator[Property]:
+    """Yield the properties in the text of the file of that name."""
+    for number, line in _logical_lines(text):
+        found = _KEY.fullmatch(line)
+        assert found is not None
+        yield Property(_plain(found["key"]), _plain(found["value"]), f"{name}, line {number}")
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with those that continue them, without comments, and the number of the first."""
+    first, collected = 0, ""
+    for number, raw in enumerate(re.split("\r\n|\r|\n", text), 1):
+        line = raw.lstrip(_BLANK)
+        if not first and (not line or line[0] in "#!"):
+            continue
+        first = first or number
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            collected += line[:-1]
+            continue
+        yield first, collected + line
+        first, collected = 0, ""
+    if first:
+        yield first, collected
+
+
+def _plain(text: str) -> str:
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    sign = escape[2] or ""
+    return _ESCAPED.get(sign, sign)

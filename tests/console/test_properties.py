@@ -1,0 +1,64 @@
+"""Files of properties, read as Java reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.errors import CommandError
+from console.properties import FILE_BYTES_MAX, parsed, read_properties
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    return [(each.key, each.value) for each in parsed(text, "f")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a=b", [("a", "b")]),
+        ("  a : b c ", [("a", "b c ")]),
+        ("a b=c", [("a", "b=c")]),
+        ("a==b", [("a", "=b")]),
+        ("a", [("a", "")]),
+        ("# no\n! no\n\n\t\na=b\r\nc=d", [("a", "b"), ("c", "d")]),
+        ("a=b\\\n   c\\\n\td\ne=f", [("a", "bcd"), ("e", "f")]),
+        ("a=b\\\\\nc=d", [("a", "b\\"), ("c", "d")]),
+        ("a=\\u00fc\\t\\q\\n", [("a", "ü\tq\n")]),
+        ("a\\ b\\=c=d", [("a b=c", "d")]),
+        ("a=b\\\n# c", [("a", "b# c")]),
+        ("a=b\\", [("a", "b")]),
+    ],
+)
+def test_text_is_read_as_java_reads_it(text: str, found: list[tuple[str, str]]) -> None:
+    assert pairs(text) == found
+
+
+def test_a_property_knows_its_line_and_hides_its_value() -> None:
+    _, second = parsed("a=b\\\n\nc=secret", "f")
+    assert (second.key, second.place) == ("c", "f, line 3")
+    assert "secret" not in repr(second)
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    assert len(pairs(text)) <= text.count("\n") + text.count("\r") + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"a=\xff", "cannot read .*utf-8"),
+        (b"a" * (FILE_BYTES_MAX + 1), "is larger than"),
+        (None, "No such file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told(content: bytes | None, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CommandError, match=sentence):
+        read_properties(str(path))
