@@ -97,12 +97,24 @@ class BatchSender:
                 raise CommandError(f"topic {self._topic!r} has no leaders after {TOPIC_SECONDS:.0f} s")
             self._wait(RETRY_SECONDS)
         if self._acks == ALL:
-            request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-            answer = admin.ask(self._bootstrap, request, PRODUCER_ID_VERSION)
-            admin.check(answer.error_code, None, "asking for a producer id")
-            self._producer_id = answer.producer_id
+            self._producer_id = self._ask_producer_id(deadline)
         self._sticky = random.randrange(len(self._leaders))  # noqa: S311  (to spread load)
         return set(self._leaders)
+
+    def _ask_producer_id(self, deadline: float) -> int:
+        """Return an id of the broker's; one that has just started has none for a while.
+
+        Raises: CommandError.
+        """
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        while True:
+            answer = admin.ask(self._bootstrap, request, PRODUCER_ID_VERSION)
+            code = ErrorCode(answer.error_code)
+            if not code.retriable or self._clock() > deadline:
+                admin.check(code, None, "asking for a producer id")
+                found: int = answer.producer_id
+                return found
+            self._wait(RETRY_SECONDS)
 
     def _find_leaders(self) -> bool:
         """Ask who leads; return whether all partitions have a leader.  Raises: CommandError."""

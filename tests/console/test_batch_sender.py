@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from console import batch_sender
+from console import admin, batch_sender
 from console.batch_sender import BatchSender
 from console.errors import CommandError
 from console.link import LinkLost
 from console.record_formats import OutgoingRecord
 from protocol.compression import Codec
+from protocol.error_codes import ErrorCode
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import ProduceRequest, ProduceResponse
 from protocol.record_reader import iter_records
 from tests.broker.gateway import START_MS, Gateway
@@ -94,6 +96,24 @@ def send(sender: BatchSender, *values: bytes) -> None:
         sender.add(OutgoingRecord(value))
         sender.ship()
     sender.finish()
+
+
+def test_a_broker_that_is_still_starting_is_asked_for_a_producer_id_again(
+    sender_of: Callable[..., BatchSender], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, codes = admin.ask, [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE]
+
+    def starting(bootstrap: str, request: Any, version: int) -> Any:
+        answer = ask(bootstrap, request, version)
+        if isinstance(request, InitProducerIdRequest):
+            answer.error_code = codes.pop(0)
+        return answer
+
+    monkeypatch.setattr(admin, "ask", starting)
+    sender = sender_of()
+    assert codes == []
+    send(sender, b"a")
+    assert sender.stored_in[0] == 1
 
 
 def test_records_arrive_in_order_and_are_counted(
