@@ -110,7 +110,7 @@ def _strangeness(endpoint: Endpoint) -> str | None:
         if security.encrypts:
             from console.secure_connection import check_alert
 
-            check_alert(error, endpoint.text)
+            check_alert(error, security, endpoint.text)
         raise
     if found == WANTS_TLS:
         found += "; set security.protocol=SSL or SASL_SSL in the file of --command-config, or in a profile"

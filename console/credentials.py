@@ -11,11 +11,13 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console.profiles import PROFILE_VARIABLE, load, path_of
-from console.properties import Property, read_properties
 from console.security import KEYS, PLAIN, Security, kept, security_of
+
+if TYPE_CHECKING:
+    from console.properties import Property
 
 
 def add_command_config(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +29,9 @@ def add_command_config(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass(slots=True)
 class _Chosen:
+    """The choice of this process."""
+
     security: Security = PLAIN
 
 
@@ -56,11 +59,15 @@ def choose(file: str | None, bootstrap: str | None, environment: Mapping[str, st
 
 def from_profile(settings: Mapping[str, str], where: str) -> dict[str, Property]:
     """Return the settings of a profile that are about security."""
+    from console.properties import Property  # most profiles have no such settings
+
     return {key: Property(key, value, where) for key, value in settings.items() if key in KEYS}
 
 
 def from_file(path: str) -> dict[str, Property]:
     """Return the settings of a file of properties; say which others it has.  Raises: CommandError."""
+    from console.properties import read_properties  # most commands are given no file
+
     known, others = kept(read_properties(path))
     if others:
         print(f"kawal: {path}: without effect here: {', '.join(others)}", file=sys.stderr)

@@ -14,10 +14,9 @@ from console.errors import CommandError, NotTls
 from console.security import CA, CERTIFICATE, CONVERSION, KEY, KEY_PASSWORD, Security
 
 _TRUSTED: Final = "set ssl.certificate.location to one that the broker trusts"
+_REQUIRED: Final = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
 _CURES: Final = {
-    "TLSV13_ALERT_CERTIFICATE_REQUIRED": (
-        "it wants a certificate of the client; set ssl.certificate.location and ssl.key.location"
-    ),
+    _REQUIRED: ("it wants a certificate of the client; set ssl.certificate.location and ssl.key.location"),
     "SSLV3_ALERT_HANDSHAKE_FAILURE": (
         "it refuses the handshake; it may want a certificate of the client (ssl.certificate.location)"
     ),
@@ -47,7 +46,7 @@ def encrypted(connection: socket.socket, host: str, security: Security, address:
         raise Refused(f"the certificate of {address} is not accepted: {_distrust(error)}") from error
     except (ssl.SSLError, ConnectionError, TimeoutError) as error:
         connection.close()
-        check_alert(error, address)
+        check_alert(error, security, address)
         plain = {"SSL": "PLAINTEXT", "SASL_SSL": "SASL_PLAINTEXT"}[security.protocol]
         raise NotTls(
             f"it does not answer in TLS, which security.protocol={security.protocol} asks for; set {plain}, "
@@ -58,9 +57,13 @@ def encrypted(connection: socket.socket, host: str, security: Security, address:
         raise
 
 
-def check_alert(error: OSError, address: str) -> None:
-    """Raise Refused for a broker's alert about the client's certificate."""
-    if told := _CURES.get(getattr(error, "reason", None) or ""):
+def check_alert(error: OSError, security: Security, address: str) -> None:
+    """Raise Refused for a broker's alert about the client's certificate.
+
+    Java's answer to a client without one is bad_certificate.
+    """
+    reason = getattr(error, "reason", None) or ""
+    if told := _CURES.get(reason if security.has_certificate or reason not in _CURES else _REQUIRED):
         raise Refused(f"{address}: {told}") from error
 
 

@@ -14,11 +14,12 @@ Source: CommonClientConfigs, SslConfigs and SaslConfigs of Kafka 4.3; CONFIGURAT
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from console.errors import CommandError
-from console.properties import Property
+
+if TYPE_CHECKING:
+    from console.properties import Property
 
 PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
 USER, PASSWORD = "sasl.username", "sasl.password"
@@ -58,23 +59,25 @@ CONVERSION: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Security:
+class Security(NamedTuple):
     """The way to connections: encrypted or not, with a login or without.  Texts are PEM."""
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     user: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     ca: str | None = None
     certificate: str | None = None
-    key: str | None = field(default=None, repr=False)
+    key: str | None = None
     """None: in the file of the certificate."""
     ca_text: str | None = None
     chain_text: str | None = None
-    key_text: str | None = field(default=None, repr=False)
-    key_password: str | None = field(default=None, repr=False)
+    key_text: str | None = None
+    key_password: str | None = None
     checks_host: bool = True
+
+    def __repr__(self) -> str:
+        return f"Security({self.protocol}, {self.mechanism or 'no login'})"
 
     @property
     def encrypts(self) -> bool:

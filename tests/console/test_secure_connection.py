@@ -76,11 +76,14 @@ def test_a_server_without_tls_is_told(answer: bytes, served: Callable[..., socke
 
 
 def test_an_alert_about_the_client_s_certificate_has_its_cure() -> None:
+    without, certain = Security("SSL"), Security("SSL", certificate="/me.pem")
     error = ssl.SSLError(1, "alert")
-    error.reason = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
-    with pytest.raises(Refused, match=r"h:1: it wants a certificate of the client; set ssl\.certificate"):
-        check_alert(error, "h:1")
-    check_alert(ConnectionResetError(), "h:1")
+    for error.reason in ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE"):
+        with pytest.raises(Refused, match=r"h:1: it wants a certificate of the client; set ssl\.certificate"):
+            check_alert(error, without, "h:1")
+    with pytest.raises(Refused, match="h:1: it refuses the client's certificate; set"):
+        check_alert(error, certain, "h:1")
+    check_alert(ConnectionResetError(), without, "h:1")
 
 
 def test_a_certificate_of_the_client_is_loaded_from_files_and_text(tmp_path: Path) -> None:
