@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from broker.coordinators.group_settings import share_reading
 from broker.coordinators.shares import limits_of
@@ -21,11 +22,12 @@ from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_queues import ShareQueues
 from broker.fetching.share_reader import Place, ReadSteps, find_partition
 from broker.loop.loop import Loop
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps
 from groups.errors import GroupError, InvalidRecordState, InvalidRequest
 from groups.share.sessions import SessionKey, is_member_id
 from groups.share.share_partition import Acknowledgement, acknowledgement
 from groups.share.state_records import ShareKey
-from groups.share.states import RENEW_TYPE
+from groups.share.states import Event
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 RUNS_PER_STEP: Final = 100
 """The ranges acknowledged between two looks at the time, in about 1 ms."""
+
+LOOKUP_COST: Final = 10
+"""The cost of finding a partition, if that of looking at a field is 1."""
 
 Outcome = tuple[ErrorCode, str | None]
 
@@ -79,30 +84,27 @@ class ShareExchange:
         """Apply all acknowledgements of a request; yield where there are many."""
         may_renew = share_reading(self._metadata, self.member.group_id).may_renew
         runs = 0
-        for topic in topics:
-            for asked in topic.partitions:
-                if not asked.acknowledgement_batches:
-                    continue
-                place = (topic.topic_id, asked.partition_index)
-                self.acknowledged[place] = (ErrorCode.NONE, None)
-                runs += 1
-                try:
-                    if self._denials.denies(topic.topic_id):
-                        _refuse(asked.acknowledgement_batches, renews=renews)
-                    find_partition(self._metadata, place)
-                    for part in _parts(asked.acknowledgement_batches, renews=renews, may_renew=may_renew):
-                        runs += sum(len(batch.events) for batch in part)
+        for found in _acknowledging(topics):
+            if found is None:
+                yield None
+                continue
+            topic_id, batches, place = found[0], found[1].acknowledgement_batches, found[2]
+            self.acknowledged[place] = (ErrorCode.NONE, None)
+            try:
+                if self._denials.denies(topic_id):
+                    _refuse(batches, renews=renews)
+                find_partition(self._metadata, place)
+                for part in _parts(batches, renews=renews, may_renew=may_renew):
+                    runs += sum(len(batch.events) for batch in part) or RUNS_PER_STEP
+                    if part:
                         self._apply(place, part)
-                        if runs >= RUNS_PER_STEP:
-                            runs = 0
-                            yield None
-                except RequestError as error:
-                    self.acknowledged[place] = (error.code, None)
-                except GroupError as error:
-                    self.acknowledged[place] = (error.code, error.message)
-                if runs >= RUNS_PER_STEP:
-                    runs = 0
-                    yield None
+                    if runs >= RUNS_PER_STEP:
+                        runs = 0
+                        yield None
+            except RequestError as error:
+                self.acknowledged[place] = (error.code, None)
+            except GroupError as error:
+                self.acknowledged[place] = (error.code, error.message)
 
     def _apply(self, place: Place, batches: Sequence[Acknowledgement]) -> None:
         """Apply some acknowledgements.  Raises: GroupError."""
@@ -122,11 +124,9 @@ class ShareExchange:
                 self._left -= 1
                 raise
 
-    def close(self) -> None:
+    def close(self) -> Steps:
         """Close the session, giving back what its member still has."""
-        session = self.queues.sessions.find(self.member)
-        if session is not None:
-            self.queues.close(self.member, [self.begin() for _ in session.partitions])
+        return self.queues.close(self.member, self.begin)
 
     @property
     def lock_ms(self) -> int:
@@ -155,6 +155,7 @@ def _refuse(batches: Sequence[Any], *, renews: bool) -> None:
 def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator[list[Acknowledgement]]:
     """Return the acknowledgements of one partition in parts of RUNS_PER_STEP, all of them checked.
 
+    While many are checked, there are empty parts.
     Raises: InvalidRequest, InvalidRecordState.
     """
     checked: list[Acknowledgement] = []
@@ -165,13 +166,12 @@ def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator
         if batch.first_offset <= before:
             raise InvalidRecordState(f"offset {batch.first_offset} is acknowledged twice")
         first, before = batch.first_offset, batch.last_offset
-        if RENEW_TYPE in batch.acknowledge_types:
-            if not renews:
-                raise InvalidRequest("records are renewed only by a request that says so (IsRenewAck)")
-            if not may_renew:
-                raise InvalidRecordState("the group does not renew locks (share.renew.acknowledge.enable)")
-        found = acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
-        checked += _cut(found)
+        for found in _cut(batch):
+            if Event.RENEW in found.events:
+                _check_renewal(renews=renews, may_renew=may_renew)
+            checked.append(found)
+            if not len(checked) % RUNS_PER_STEP:
+                yield []
     part: list[Acknowledgement] = []
     size = 0
     for found in checked:
@@ -184,11 +184,37 @@ def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator
         yield part
 
 
-def _cut(whole: Acknowledgement) -> Iterator[Acknowledgement]:
-    """Yield an acknowledgement in parts that one step can apply."""
-    if len(whole.events) <= RUNS_PER_STEP:
-        yield whole
+def _acknowledging(topics: Sequence[Any]) -> Iterator[tuple[UUID, Any, Place] | None]:
+    """Yield the partitions with acknowledgements; None when it is time to look at the time."""
+    looked_at = 0
+    for topic in topics:
+        looked_at += 1
+        for asked in topic.partitions:
+            if asked.acknowledgement_batches:
+                looked_at += LOOKUP_COST
+                yield topic.topic_id, asked, (topic.topic_id, asked.partition_index)
+            looked_at += 1
+            if looked_at >= PLAIN_ITEMS_PER_STEP:
+                looked_at = 0
+                yield None
+        if looked_at >= PLAIN_ITEMS_PER_STEP:
+            looked_at = 0
+            yield None
+
+
+def _check_renewal(*, renews: bool, may_renew: bool) -> None:
+    if not renews:
+        raise InvalidRequest("records are renewed only by a request that says so (IsRenewAck)")
+    if not may_renew:
+        raise InvalidRecordState("the group does not renew locks (share.renew.acknowledge.enable)")
+
+
+def _cut(batch: Any) -> Iterator[Acknowledgement]:
+    """Yield a batch of acknowledgements in parts that one step can apply.  Raises: InvalidRequest."""
+    first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
+    if len(types) <= RUNS_PER_STEP or len(types) != last - first + 1 or first < 0:
+        yield acknowledgement(first, last, types)
         return
-    for start in range(0, len(whole.events), RUNS_PER_STEP):
-        events = whole.events[start : start + RUNS_PER_STEP]
-        yield Acknowledgement(whole.first + start, whole.first + start + len(events) - 1, events)
+    for start in range(0, len(types), RUNS_PER_STEP):
+        some = types[start : start + RUNS_PER_STEP]
+        yield acknowledgement(first + start, first + start + len(some) - 1, some)

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
-from broker.loop.slices import Offload, Until, in_thread
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from groups.errors import GroupError
@@ -124,6 +124,7 @@ class ShareReader:
         self.has_error = False
         # Views, each with the offset up to which it was read.
         self.views: list[tuple[ViewPartition, int]] = []
+        # The partitions with records for the member, or with errors.
         self.found: dict[Place, PartitionData] = {}
 
     @property
@@ -133,7 +134,9 @@ class ShareReader:
 
     def read(self, places: Iterable[Place]) -> ReadSteps:
         """Read these partitions in this order; yield where much had to be looked at."""
-        for place in places:
+        for number, place in enumerate(places):
+            if number and not number % ITEMS_PER_STEP:
+                yield None
             data = blank(place[1])
             try:
                 if not self.is_full:
@@ -150,7 +153,8 @@ class ShareReader:
                 data.error_code = storage_error(error).code
             if data.error_code:
                 self.has_error = True
-            self.found[place] = data
+            if data.error_code or data.acquired_records:
+                self.found[place] = data
 
     def _read_place(self, place: Place, data: PartitionData) -> ReadSteps:
         partition = find_partition(self._metadata, place)

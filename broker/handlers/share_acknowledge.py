@@ -57,7 +57,7 @@ def handle(
 def _steps(exchange: ShareExchange, request: ShareAcknowledgeRequest) -> WaitingSteps:
     yield from exchange.acknowledge(request.topics, renews=request.is_renew_ack)
     if request.share_session_epoch == CLOSING_EPOCH:
-        exchange.close()
+        yield from exchange.close()
     exchange.done()
     return PARKED
 

@@ -6,13 +6,15 @@ there are records or some are given back.  Every request begins with another par
 session, -1 closes it and gives back what the member still has.  Partitions of the session that the client may
 not read are refused in every answer; the fetch waits for the others.
 Differences from Apache Kafka: only batches with acquired records are returned, not those between them.  A
-session lives on one connection, and what its member has is given back when that is lost.
+session lives on one connection, and what its member has is given back when that is lost.  The sessions of all
+members have 250,000 partitions at most; one for which there is no room ends with SHARE_SESSION_LIMIT_REACHED.
+While the memory for requests is full, a fetch of many partitions does not wait.
 Version notes: v1 the first stable one; v2 exact numbers of records (KIP-1206) and renewals (KIP-1222).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -21,44 +23,53 @@ from broker.coordinators.shares import limits_of
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_exchange import ShareExchange, member_of
+from broker.fetching.share_queues import emptied
 from broker.fetching.share_reader import Place, Reading, ReadSteps, ShareReader, blank, find_partition
-from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Until, WaitingSteps
+from broker.fetching.share_request import (
+    PLACES_PER_STEP,
+    Said,
+    acknowledging,
+    freed,
+    has_errors,
+    named,
+    response_of,
+)
+from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
+from broker.loop.slices import (
+    ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
+    Steps,
+    Until,
+    WaitingSteps,
+    at_once,
+    chunks,
+)
 from broker.loop.waiters import ParkedCall
-from groups.errors import GroupError, InvalidRequest
+from groups.errors import GroupError, InvalidRequest, ShareSessionLimitReached
 from groups.share.delivery import AcquireMode
 from groups.share.sessions import CLOSING_EPOCH, OPENING_EPOCH, ShareSession
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
-from protocol.messages.share_fetch import (
-    PartitionData,
-    ShareFetchableTopicResponse,
-    ShareFetchRequest,
-    ShareFetchResponse,
-)
+from protocol.messages.share_fetch import PartitionData, ShareFetchRequest, ShareFetchResponse
 
 if TYPE_CHECKING:
     from broker.core import Broker
 
 DONE: Final = object()
 
-PLACES_PER_STEP: Final = 100
-"""The partitions of which it is decided between two looks at the time whether they may be read."""
+DATA_BYTES: Final = 500
+"""The memory of a partition's part of the answer, until that is made."""
+
+WAITING_BYTES: Final = 900
+"""The memory of a partition that a fetch waits for, with its two keys."""
 
 
 def handle(broker: Broker, call: Call[ShareFetchRequest]) -> ShareFetchResponse | Parked | WaitingSteps:
     """Acknowledge, acquire, and answer; or wait for records."""
     try:
-        fetch = _ShareFetch(broker, call)
+        steps = _ShareFetch(broker, call).steps()
     except GroupError as error:
-        return ShareFetchResponse(
-            error_code=error.code,
-            error_message=error.message,
-            acquisition_lock_timeout_ms=0,
-            responses=[],
-            node_endpoints=[],
-        )
-    steps = fetch.steps()
+        return _refused(error)
     waits = next(steps, DONE)
     if waits is DONE:
         return PARKED
@@ -74,8 +85,10 @@ def _from(waits: Until | None, steps: WaitingSteps) -> WaitingSteps:
 class _ShareFetch:
     """One request on its way."""
 
+    _session: ShareSession
+
     def __init__(self, broker: Broker, call: Call[ShareFetchRequest]) -> None:
-        """Check the request and find its session.  Raises: GroupError."""
+        """Check the names in the request.  Raises: GroupError."""
         request = call.request
         self._broker = broker
         self._call = call
@@ -87,61 +100,82 @@ class _ShareFetch:
         self._exchange = ShareExchange(
             broker, broker, self._queues, self._member, self._denials, self._answer
         )
-        self._acknowledges = any(
-            asked.acknowledgement_batches for topic in request.topics for asked in topic.partitions
-        )
-        if request.is_renew_ack:
-            self._check_renewal()
-        self._session = self._find_session()
         self._deadline_ms = call.received_ms + request.max_wait_ms
+        # What the places of a waiting fetch are told by; whether there were pauses while they were read.
+        self._by_key: dict[int, Place] = {}
+        self._has_paused = False
 
-    def _check_renewal(self) -> None:
+    # --- the session ----------------------------------------------------------------------------------------
+
+    def _open(self) -> Steps:
+        """Check the request, and find or open its session.  Raises: GroupError."""
+        request, queues = self._call.request, self._queues
+        said = yield from acknowledging(request.topics)
+        if request.is_renew_ack:
+            self._check_renewal(said)
+        before = queues.sessions.find(self._member)
+        epoch, connection = request.share_session_epoch, self._call.connection.identity
+        self._session = queues.current_sessions().fetch(
+            self._member, epoch, connection, (), (), acknowledges=said.any
+        )
+        if before is not None and before is not self._session:
+            queues.free(before)
+        try:
+            yield from self._change_session()
+        except ShareSessionLimitReached:
+            queues.drop(self._member)
+            raise
+
+    def _check_renewal(self, said: Said) -> None:
         request = self._call.request
         limits = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
-        every = all(asked.acknowledgement_batches for topic in request.topics for asked in topic.partitions)
-        if any(limits) or not every:
+        if any(limits) or not said.all:
             raise InvalidRequest(
                 "a request that renews locks acknowledges in each partition, and fetches nothing"
             )
 
-    def _find_session(self) -> ShareSession:
-        request = self._call.request
-        added: list[Place] = []
-        for topic in request.topics:
-            for asked in topic.partitions:
-                place = (topic.topic_id, asked.partition_index)
-                try:
-                    find_partition(self._broker, place)
-                    added.append(place)
-                    if request.share_session_epoch == OPENING_EPOCH:
-                        self._data[place] = blank(place[1])
-                except RequestError as error:
-                    self._data[place] = blank(place[1], error.code)
-        forgotten = [
-            (topic.topic_id, index) for topic in request.forgotten_topics_data for index in topic.partitions
-        ]
-        known = self._queues.sessions.find(self._member)
-        if known is not None and request.share_session_epoch > OPENING_EPOCH:
-            for place in added:
-                if place not in known.partitions:
-                    self._data[place] = blank(place[1])
-        return self._queues.current_sessions().fetch(
-            self._member,
-            request.share_session_epoch,
-            self._call.connection.identity,
-            added,
-            forgotten,
-            acknowledges=self._acknowledges,
-        )
+    def _change_session(self) -> Steps:
+        request, sessions = self._call.request, self._queues.sessions
+        for number, asked in enumerate(named(request.topics), start=1):
+            if asked is not None:
+                self._name(asked[0], asked[1].partition_index)
+            if not number % PLACES_PER_STEP:
+                yield
+        if request.share_session_epoch <= OPENING_EPOCH:
+            return
+        for number, forgotten in enumerate(named(request.forgotten_topics_data), start=1):
+            if forgotten is not None:
+                sessions.forget(self._session, forgotten)
+            if not number % PLACES_PER_STEP:
+                yield
+
+    def _name(self, topic_id: UUID, index: int) -> None:
+        """Add a partition to the session; the answer has those that are new, and those with errors."""
+        place, epoch = (topic_id, index), self._call.request.share_session_epoch
+        try:
+            find_partition(self._broker, place)
+            is_new = epoch != CLOSING_EPOCH and self._queues.sessions.add(self._session, place)
+            if is_new or epoch == OPENING_EPOCH:
+                self._data[place] = blank(index)
+        except RequestError as error:
+            self._data[place] = blank(index, error.code)
 
     # --- one pass -------------------------------------------------------------------------------------------
 
     def steps(self) -> WaitingSteps:
         """Acknowledge and read; park if there is nothing."""
         request = self._call.request
+        try:
+            yield from self._open()
+        except GroupError as error:
+            self._call.reply(_refused(error))
+            return PARKED
         yield from self._exchange.acknowledge(request.topics, renews=request.is_renew_ack)
+        if self._call.weight_bytes > SMALL_BYTES:
+            yield from freed(request)
+            self._weigh(0)
         if request.share_session_epoch == CLOSING_EPOCH:
-            self._exchange.close()
+            yield from self._exchange.close()
             self._exchange.done()
         elif request.is_renew_ack:
             self._exchange.done()
@@ -179,22 +213,23 @@ class _ShareFetch:
 
     def _read(self, now_ms: int) -> ReadSteps:
         places = yield from self._readable()
-        may_wait = bool(places) and now_ms < self._deadline_ms and not self._broker.stopping
-        if may_wait and not self._has_enough(places):
-            self._park(places)
+        may_wait = (
+            bool(places)
+            and now_ms < self._deadline_ms
+            and not self._broker.stopping
+            and self._call.connection.may_keep(self._weight_bytes(len(places)))
+        )
+        if may_wait and not (yield from self._has_enough(places)):
+            yield from self._park(places)
             return
         reader = self._reader(now_ms)
-        yield from reader.read(places)
-        for place, data in reader.found.items():
-            if data.error_code or data.acquired_records:
-                self._data[place] = data
-        is_empty = (
-            not reader.count
-            and not reader.has_error
-            and not any(data.error_code for data in self._data.values())
-        )
-        if may_wait and is_empty:
-            self._park(places)
+        for pause in reader.read(places):
+            self._has_paused = True
+            yield pause
+        self._data.update(reader.found)
+        is_empty = not reader.count and not reader.has_error
+        if may_wait and is_empty and not (yield from has_errors(self._data)):
+            yield from self._park(places)
             for view, position in reader.views:
                 view.began_waiting(position, now_ms)
         else:
@@ -223,13 +258,15 @@ class _ShareFetch:
             now_ms=now_ms,
         )
 
-    def _has_enough(self, places: Iterable[Place]) -> bool:
+    def _has_enough(self, places: Sequence[Place]) -> Generator[None, None, bool]:
         """Whether the bytes that could be acquired reach `min_bytes`; 1 is the least that is asked for."""
         wanted = self._call.request.min_bytes
         if wanted <= 1:
             return True
         total = 0
-        for place in places:
+        for number, place in enumerate(places):
+            if number and not number % ITEMS_PER_STEP:
+                yield
             total += self._queues.available_bytes(self._member.group_id, place, wanted - total)
             if total >= wanted:
                 return True
@@ -237,17 +274,41 @@ class _ShareFetch:
 
     # --- waiting --------------------------------------------------------------------------------------------
 
-    def _park(self, places: list[Place]) -> None:
-        by_key = dict(self._wait_keys(places))
+    def _weigh(self, waiting_count: int) -> None:
+        self._call.connection.weigh(self._call, self._weight_bytes(waiting_count))
+
+    def _weight_bytes(self, waiting_count: int) -> int:
+        """Return the memory of the call while it waits for so many partitions."""
+        return CALL_BYTES + len(self._data) * DATA_BYTES + waiting_count * WAITING_BYTES
+
+    def _park(self, places: list[Place]) -> Steps:
+        """Have the fetch wait; if records come before it does, look again at once."""
+        by_key = self._by_key = {}
         group_id = self._member.group_id
+        # Of many partitions the bytes are counted in slices, when the fetch looks again.
+        counts = len(places) <= ITEMS_PER_STEP
 
         def is_ready(key: int) -> bool:
-            return self._queues.is_acquirable(group_id, by_key[key]) and self._has_enough(places)
+            place = by_key.get(key)
+            is_of_use = place is not None and self._queues.is_acquirable(group_id, place)
+            return is_of_use and (not counts or at_once(self._has_enough(places)))
 
+        waiters, has_paused = self._broker.waiters, self._has_paused
+        self._weigh(len(places))
         parked = ParkedCall(
-            self._call, keys=list(by_key), size_bytes=0, min_bytes=0, resume=self._resume, ready=is_ready
+            self._call, keys=[], size_bytes=0, min_bytes=0, resume=self._resume, ready=is_ready
         )
-        self._broker.waiters.park(parked, deadline_ms=self._deadline_ms)
+        waiters.park(parked, deadline_ms=self._deadline_ms)
+        for number, part in enumerate(chunks(places)):
+            if number:
+                yield
+            keys = dict(self._wait_keys(part))
+            if not waiters.add_keys(parked, keys):
+                return
+            by_key.update(keys)
+            if has_paused and any(self._queues.is_acquirable(group_id, place) for place in part):
+                waiters.resume(parked, self._broker.clock.turn_ms)
+                return
 
     def _wait_keys(self, places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
         for place in places:
@@ -264,25 +325,40 @@ class _ShareFetch:
             self._broker.scheduler.begin(self._call, _from(waits, steps))
 
     def _again(self, now_ms: int) -> WaitingSteps:
+        if len(self._by_key) > PLAIN_ITEMS_PER_STEP:
+            yield from emptied(self._by_key)
         yield from self._read(now_ms)
         return PARKED
 
     # --- the answer -----------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
-        for place in self._denied:
+        call, count = self._call, len(self._data) + len(self._denied) + len(self._exchange.acknowledged)
+        if count <= PLAIN_ITEMS_PER_STEP:
+            call.reply(at_once(self._answered()))
+        else:
+            self._broker.scheduler.begin(call, self._long_answer())
+
+    def _answered(self) -> Generator[None, None, ShareFetchResponse]:
+        for number, place in enumerate(self._denied, start=1):
             self._data[place] = blank(place[1], ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        for place, (code, message) in self._exchange.acknowledged.items():
-            data = self._data.setdefault(place, blank(place[1]))
-            data.acknowledge_error_code, data.acknowledge_error_message = code, message
-        topics: dict[UUID, ShareFetchableTopicResponse] = {}
-        for (topic_id, _), data in self._data.items():
-            topic = topics.setdefault(topic_id, ShareFetchableTopicResponse(topic_id=topic_id, partitions=[]))
-            topic.partitions.append(data)
-        response = ShareFetchResponse(
-            error_code=ErrorCode.NONE,
-            acquisition_lock_timeout_ms=self._exchange.lock_ms,
-            responses=list(topics.values()),
-            node_endpoints=[],
-        )
-        self._call.reply(response)
+            if not number % PLACES_PER_STEP:
+                yield
+        exchange = self._exchange
+        return (yield from response_of(self._data, exchange.acknowledged, lock_ms=exchange.lock_ms))
+
+    def _long_answer(self) -> Steps:
+        response = yield from self._answered()
+        # At its end, all at once, that would take 10 ms.
+        yield from emptied(self._data)
+        return response
+
+
+def _refused(error: GroupError) -> ShareFetchResponse:
+    return ShareFetchResponse(
+        error_code=error.code,
+        error_message=error.message,
+        acquisition_lock_timeout_ms=0,
+        responses=[],
+        node_endpoints=[],
+    )

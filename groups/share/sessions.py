@@ -12,6 +12,7 @@ Source: KIP-932; Kafka 4.3's SharePartitionManager, ShareSessionCache and ShareS
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
+from itertools import islice
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -28,6 +29,9 @@ INT32_MAX: Final = 2**31 - 1
 
 MEMBER_ID_CHARS_MAX: Final = 36
 """The longest member id: a UUID in text."""
+
+PARTITIONS_MAX: Final = 250_000
+"""The partitions in all sessions together, each with 200 to 300 bytes; Kafka bounds only the sessions."""
 
 TopicPartition = tuple[UUID, int]
 
@@ -59,20 +63,21 @@ class ShareSession:
 
     def rotated(self) -> list[TopicPartition]:
         """Return the partitions, from another one on in every request: none is always the last."""
-        partitions = list(self.partitions)
-        if not partitions:
-            return partitions
-        first = self.epoch % len(partitions)
-        return partitions[first:] + partitions[:first]
+        if not self.partitions:
+            return []
+        first = self.epoch % len(self.partitions)
+        return [*islice(self.partitions, first, None), *islice(self.partitions, first)]
 
 
 class ShareSessions:
     """All sessions of this node."""
 
-    __slots__ = ("_by_connection", "_sessions", "sessions_max")
+    __slots__ = ("_by_connection", "_sessions", "partition_count", "partitions_max", "sessions_max")
 
-    def __init__(self, sessions_max: int) -> None:
+    def __init__(self, sessions_max: int, partitions_max: int = PARTITIONS_MAX) -> None:
         self.sessions_max = sessions_max
+        self.partitions_max = partitions_max
+        self.partition_count = 0
         self._sessions: dict[SessionKey, ShareSession] = {}
         self._by_connection: dict[Hashable, set[SessionKey]] = {}
 
@@ -106,11 +111,34 @@ class ShareSessions:
         if epoch == CLOSING_EPOCH:
             return session
         for partition in added:
-            session.partitions.setdefault(partition)
+            self.add(session, partition)
         # A partition that is in both is only named for its acknowledgements.
         for partition in forgotten:
-            session.partitions.pop(partition, None)
+            self.forget(session, partition)
         return session
+
+    def add(self, session: ShareSession, partition: TopicPartition) -> bool:
+        """Add a partition, which must exist, to a session; return whether it is new there.
+
+        A session that was closed meanwhile stays as it is.
+        Raises: ShareSessionLimitReached, if the sessions have too many partitions; this one is then to be
+        closed.
+        """
+        if partition in session.partitions or self._sessions.get(session.key) is not session:
+            return False
+        if self.partition_count >= self.partitions_max:
+            raise ShareSessionLimitReached(
+                f"the share sessions of this server have {self.partitions_max} partitions, which is the most"
+            )
+        session.partitions[partition] = None
+        self.partition_count += 1
+        return True
+
+    def forget(self, session: ShareSession, partition: TopicPartition) -> None:
+        """Remove a partition from a session, if it is there and the session is not closed."""
+        if self._sessions.get(session.key) is session and partition in session.partitions:
+            del session.partitions[partition]
+            self.partition_count -= 1
 
     def acknowledge(self, key: SessionKey, epoch: int, connection: Hashable) -> ShareSession:
         """Return the session of an acknowledgement.
@@ -129,7 +157,8 @@ class ShareSessions:
             )
         session = self._sessions[key] = ShareSession(key, connection)
         self._by_connection.setdefault(connection, set()).add(key)
-        session.partitions.update(dict.fromkeys(added))
+        for partition in added:
+            self.add(session, partition)
         return session
 
     def _expect(self, key: SessionKey, epoch: int, connection: Hashable) -> ShareSession:
@@ -147,6 +176,7 @@ class ShareSessions:
         """Forget a session and return it; what its member has acquired is to be released."""
         session = self._sessions.pop(key, None)
         if session is not None:
+            self.partition_count -= len(session.partitions)
             keys = self._by_connection[session.connection]
             keys.discard(key)
             if not keys:

@@ -61,8 +61,6 @@ ACKNOWLEDGEMENTS: Final[Mapping[int, Event]] = {
 }
 """The types of acknowledgement in requests."""
 
-RENEW_TYPE: Final = 4
-
 
 class Outcome(NamedTuple):
     """The state of an acquired record after an event."""

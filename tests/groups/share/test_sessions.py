@@ -134,3 +134,25 @@ def test_a_member_id_has_between_1_and_36_characters() -> None:
     assert not is_member_id("")
     assert is_member_id("m" * 36)
     assert not is_member_id("m" * 37)
+
+
+def test_sessions_have_a_limit_of_partitions_and_closing_one_makes_room() -> None:
+    sessions = ShareSessions(10, partitions_max=2)
+    session = fetch(sessions, 0, A)
+    assert not sessions.add(session, A)
+    fetch(sessions, 0, B, key=SessionKey("g", "m2"))
+    with pytest.raises(ShareSessionLimitReached, match="2 partitions"):
+        sessions.add(session, C)
+    sessions.close(SessionKey("g", "m2"))
+    assert sessions.add(session, C)
+    assert sessions.partition_count == 2
+
+
+def test_a_closed_session_does_not_change() -> None:
+    sessions = ShareSessions(10)
+    session = fetch(sessions, 0, A)
+    sessions.close(KEY)
+    assert not sessions.add(session, B)
+    sessions.forget(session, A)
+    assert list(session.partitions) == [A]
+    assert sessions.partition_count == 0
