@@ -17,6 +17,16 @@ BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.int
 """The settings of consumer groups with bounds: `group.consumer.min.` and `group.consumer.max.` + name."""
 
 
+SHARE_BOUNDED: Final = (
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "delivery.count.limit",
+    "record.lock.duration.ms",
+    "partition.max.record.locks",
+)
+"""The same of share groups: `group.share.min.` and `group.share.max.` + name."""
+
+
 class Values(Protocol):
     """The configuration, by the names of its keys."""
 
@@ -35,15 +45,16 @@ def assignment_interval_ms(values: Mapping[str, Any]) -> int | None:
 
 def check_group_limits(config: Values) -> None:
     """Refuse bounds that no value meets, or that the server's own values do not.  Raises: ConfigError."""
-    for name in BOUNDED:
-        least, largest = f"group.consumer.min.{name}", f"group.consumer.max.{name}"
-        _check_order(config, least, largest)
-        _check_order(config, least, f"group.consumer.{name}")
-        _check_order(config, f"group.consumer.{name}", largest)
     _check_order(config, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
-    interval, session = "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"
-    if _number(config, interval) >= _number(config, session):
-        raise ConfigError(session, str(_number(config, session)), f"must be greater than {interval}")
+    for kind, bounded in (("consumer", BOUNDED), ("share", SHARE_BOUNDED)):
+        for name in bounded:
+            least, largest = f"group.{kind}.min.{name}", f"group.{kind}.max.{name}"
+            _check_order(config, least, largest)
+            _check_order(config, least, f"group.{kind}.{name}")
+            _check_order(config, f"group.{kind}.{name}", largest)
+        interval, session = f"group.{kind}.heartbeat.interval.ms", f"group.{kind}.session.timeout.ms"
+        if _number(config, interval) >= _number(config, session):
+            raise ConfigError(session, str(_number(config, session)), f"must be greater than {interval}")
 
 
 def clamped(config: Values, name: str, value: int) -> int:

@@ -65,25 +65,8 @@ LIST - group.coordinator.rebalance.protocols classic,consumer,streams | Rebalanc
 INT - group.coordinator.threads 4 | Threads of the group coordinator.
 INT D group.share.assignment.interval.ms 1000 | Shortest time between assignments of a share group.
 LIST - group.share.assignors simple | Server-side assignors of share groups.
-INT - group.share.delivery.count.limit 5 | How often a share group delivers a record.
-INT - group.share.heartbeat.interval.ms 5000 | Heartbeat interval of share group members.
 INT - group.share.max.assignment.interval.ms 15000 | Largest assignment interval of a share group.
-INT - group.share.max.delivery.count.limit 10 | Largest delivery count a share group can ask for.
-INT - group.share.max.heartbeat.interval.ms 15000 | Largest heartbeat interval of a share group.
-INT - group.share.max.partition.max.record.locks 4000 | Largest lock limit a share group can ask for.
-INT - group.share.max.record.lock.duration.ms 60000 | Longest lock a share group can ask for.
-INT - group.share.max.session.timeout.ms 60000 | Largest session timeout of a share group.
-INT - group.share.max.share.sessions 2000 | Most share sessions of a broker.
-INT - group.share.max.size 200 | Most members of a share group.
 INT - group.share.min.assignment.interval.ms 0 | Smallest assignment interval of a share group.
-INT - group.share.min.delivery.count.limit 2 | Smallest delivery count a share group can ask for.
-INT - group.share.min.heartbeat.interval.ms 5000 | Smallest heartbeat interval of a share group.
-INT - group.share.min.partition.max.record.locks 100 | Smallest lock limit a share group can ask for.
-INT - group.share.min.record.lock.duration.ms 15000 | Shortest lock a share group can ask for.
-INT - group.share.min.session.timeout.ms 45000 | Smallest session timeout of a share group.
-INT - group.share.partition.max.record.locks 2000 | Most records of a partition locked at once.
-INT - group.share.record.lock.duration.ms 30000 | How long a delivered record stays locked.
-INT - group.share.session.timeout.ms 45000 | Time without a heartbeat after which a member is removed.
 INT D group.streams.assignment.interval.ms 1000 | Shortest time between assignments of a streams group.
 INT - group.streams.heartbeat.interval.ms 5000 | Heartbeat interval of streams group members.
 INT - group.streams.initial.rebalance.delay.ms 3000 | How long a new streams group waits for members.

@@ -13,6 +13,7 @@ from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
 from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
+from broker.config.share_keys import SHARE_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 DOUBLE = ConfigType.DOUBLE
@@ -278,6 +279,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "The side that assigns the partitions of classic eager groups: their leader, or the server.",
         choices=("client", "server"), dynamic=True),
 ),
+"Share groups": SHARE_KEYS,
 "Limits": (
     Key("socket.request.max.bytes", INT, 100 * MIB,
         "Largest request; a larger one closes the connection before it is read.",

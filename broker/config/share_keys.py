@@ -1,0 +1,54 @@
+"""The keys of share groups; a part of the table in server_keys.py, with Kafka's names, defaults and bounds.
+
+Source: Kafka 4.3's ShareGroupConfig and GroupCoordinatorConfig.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.config.config_keys import ConfigType, Key
+
+INT: Final = ConfigType.INT
+
+# fmt: off
+SHARE_KEYS: tuple[Key, ...] = (
+    Key("group.share.max.size", INT, 200, "Most members of a share group.",
+        minimum=1, maximum=1000, unit="members"),
+    Key("group.share.max.share.sessions", INT, 2000, "Most share sessions of the server, one a member.",
+        minimum=1, unit="sessions"),
+    Key("group.share.session.timeout.ms", INT, 45_000,
+        "Time without a heartbeat after which a member of a share group is removed.", minimum=1, unit="ms"),
+    Key("group.share.min.session.timeout.ms", INT, 45_000, "Shortest session timeout of a share group.",
+        minimum=1, unit="ms"),
+    Key("group.share.max.session.timeout.ms", INT, 60_000, "Longest session timeout of a share group.",
+        minimum=1, unit="ms"),
+    Key("group.share.heartbeat.interval.ms", INT, 5_000,
+        "Heartbeat interval that members of share groups are told.", minimum=1, unit="ms"),
+    Key("group.share.min.heartbeat.interval.ms", INT, 5_000, "Shortest heartbeat interval of a share group.",
+        minimum=1, unit="ms"),
+    Key("group.share.max.heartbeat.interval.ms", INT, 15_000, "Longest heartbeat interval of a share group.",
+        minimum=1, unit="ms"),
+    Key("group.share.delivery.count.limit", INT, 5,
+        "How often a share group delivers a record before it is given up.",
+        minimum=2, maximum=10, unit="deliveries"),
+    Key("group.share.min.delivery.count.limit", INT, 2, "Smallest delivery limit of a share group.",
+        minimum=2, maximum=5, unit="deliveries"),
+    Key("group.share.max.delivery.count.limit", INT, 10, "Largest delivery limit of a share group.",
+        minimum=5, maximum=25, unit="deliveries"),
+    Key("group.share.record.lock.duration.ms", INT, 30_000,
+        "Time that a member of a share group has for a record before others may get it.",
+        minimum=1000, maximum=3_600_000, unit="ms"),
+    Key("group.share.min.record.lock.duration.ms", INT, 15_000, "Shortest lock of a share group.",
+        minimum=1000, maximum=30_000, unit="ms"),
+    Key("group.share.max.record.lock.duration.ms", INT, 60_000, "Longest lock of a share group.",
+        minimum=30_000, maximum=3_600_000, unit="ms"),
+    Key("group.share.partition.max.record.locks", INT, 2000,
+        "Most records of a partition between the first that a share group has not finished and the last "
+        "that it was given.", minimum=100, maximum=10_000, unit="records"),
+    Key("group.share.min.partition.max.record.locks", INT, 100,
+        "Smallest such number that a share group may have.", minimum=100, maximum=2000, unit="records"),
+    Key("group.share.max.partition.max.record.locks", INT, 4000,
+        "Largest such number that a share group may have.", minimum=2000, maximum=10_000, unit="records"),
+)
+# fmt: on
