@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from compat_tests.times import yardstick_seconds
 from compat_tests.waiting import eventually
 from kawal_pytest import Host, KawalBroker
 
@@ -122,8 +123,8 @@ def test_200_brokers_are_there_quickly_and_take_little(host: Host) -> None:
     assert [list(broker.topics()) for broker in brokers] == [[f"topic-{number}"] for number in range(200)]
     for broker in brokers:
         broker.close()
-    # The machine may be slow and busy; what is promised is 20 ms each.
-    assert median_ms < 20
+    # What is promised is 20 ms each, on a machine that imports trio in 0.1 s.
+    assert median_ms < max(20, 250 * yardstick_seconds())
     assert rss_kib < 200 * 1024
 
 

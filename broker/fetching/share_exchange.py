@@ -88,12 +88,10 @@ class ShareExchange:
             if found is None:
                 yield None
                 continue
-            topic_id, batches, place = found[0], found[1].acknowledgement_batches, found[2]
+            batches, place = found[1].acknowledgement_batches, found[2]
             self.acknowledged[place] = (ErrorCode.NONE, None)
             try:
-                if self._denials.denies(topic_id):
-                    _refuse(batches, renews=renews)
-                find_partition(self._metadata, place)
+                self._check_place(place, batches, renews=renews)
                 for part in _parts(batches, renews=renews, may_renew=may_renew):
                     runs += sum(len(batch.events) for batch in part) or RUNS_PER_STEP
                     if part:
@@ -105,6 +103,19 @@ class ShareExchange:
                 self.acknowledged[place] = (error.code, None)
             except GroupError as error:
                 self.acknowledged[place] = (error.code, error.message)
+
+    def _check_place(self, place: Place, batches: Sequence[Any], *, renews: bool) -> None:
+        """Refuse acknowledgements in a place that may not be read or does not exist; their form comes first.
+
+        Raises: InvalidRequest, InvalidRecordState, RequestError.
+        """
+        try:
+            if self._denials.denies(place[0]):
+                raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            find_partition(self._metadata, place)
+        except RequestError:
+            next(_parts(batches, renews=renews, may_renew=True), None)
+            raise
 
     def _apply(self, place: Place, batches: Sequence[Acknowledgement]) -> None:
         """Apply some acknowledgements.  Raises: GroupError."""
@@ -141,15 +152,6 @@ def member_of(request: Any) -> SessionKey:
     if not is_member_id(request.member_id):
         raise InvalidRequest("Invalid member id in the request.")
     return SessionKey(request.group_id, request.member_id)
-
-
-def _refuse(batches: Sequence[Any], *, renews: bool) -> None:
-    """Refuse acknowledgements in a topic that may not be read; Kafka looks at their form first.
-
-    Raises: InvalidRequest, RequestError.
-    """
-    next(_parts(batches, renews=renews, may_renew=True), None)
-    raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator[list[Acknowledgement]]:

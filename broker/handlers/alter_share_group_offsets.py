@@ -3,7 +3,8 @@
 Behaviour: sets where a share group without members goes on; all that is known of its records in these
 partitions is dropped.  A group that does not exist is made.  Answered when that is durable.  Each partition
 has its own outcome.
-Differences from Apache Kafka: none.
+Differences from Apache Kafka: there topics are answered in an order by chance, and some requests that name a
+partition that does not exist get UNKNOWN_SERVER_ERROR.
 Version notes: none.
 """
 
@@ -65,6 +66,8 @@ class _Alteration:
         """Set all offsets; the answer leaves with the last outcome."""
         request = self._call.request
         for topic in request.topics:
+            if not topic.partitions:
+                continue
             known = self._broker.catalogue.find(topic.topic_name)
             topic_id = ZERO_UUID if known is None else known.topic_id
             answers = AlterShareGroupOffsetsResponseTopic(

@@ -1,9 +1,10 @@
 """DescribeShareGroupOffsets: v0-1.
 
 Behaviour: shows where share groups are in their partitions: the first record that is not finished, and (v1)
-how many are not. -1 stands for a partition in which the group has no state; a group that does not exist has
-no partitions.
-Differences from Apache Kafka: there a group has no start offset before its first fetch.
+how many are not. -1 stands for a partition in which the group has no state, and for those of a topic that
+does not exist; a group that does not exist has no partitions.
+Differences from Apache Kafka: there a group has no start offset before its first fetch, topics are answered
+in an order by chance, and a request about a partition that does not exist is never answered.
 Version notes: v1 the lag (KIP-1226).
 """
 
@@ -19,7 +20,6 @@ from broker.loop.slices import WaitingSteps, chunks, in_slices
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
 from groups.share.state_records import ShareKey
-from protocol.error_codes import ErrorCode
 from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -121,8 +121,6 @@ def _partition(
         partition_index=index, start_offset=UNKNOWN, leader_epoch=0, lag=UNKNOWN
     )
     if topic_id is None:
-        answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        answer.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION.text
         return answer
     try:
         partition = find_partition(broker, (topic_id, index))

@@ -39,9 +39,13 @@ OWN_DEFAULTS: Final = frozenset(
         *("consumer.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
         *("group.consumer.min.session.timeout.ms", "group.consumer.min.heartbeat.interval.ms"),
         *("offsets.retention.minutes", "ssl.keystore.type", "ssl.truststore.type"),
+        "sasl.enabled.mechanisms",
     }
 )
 """Configs whose default is knowingly not Kafka's; broker/config/server_keys.py and group_keys.py say why."""
+
+OF_THE_AUTHORIZER: Final = ("super.users", "allow.everyone.if.no.acl.found")
+"""Settings that Kafka hands to its authorizer without knowing them."""
 
 AS_UNDERSTOOD: Final = {("5", "5"), ("TRUE", "true"), ("delete,compact", "delete,compact"), (".01f", "0.01")}
 """The values of a config in CreateTopics: as it was written, without blanks, and as it is understood."""
@@ -251,10 +255,10 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
         path=r"results\[\]\.configs\[\]",
-        what="configs that only Kawal has: kawal.*",
+        what="configs that Kafka's brokers do not list: kawal.*, and the authorizer's",
         kafka=ABSENT,
-        when=lambda found: _config(found).startswith("kawal."),
-        reason="they are its own",
+        when=lambda found: _config(found).startswith("kawal.") or _config(found) in OF_THE_AUTHORIZER,
+        reason="they are Kawal's own",
     ),
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),

@@ -35,7 +35,9 @@ OF_THE_SERVER = {
 MEMBERS = frozenset({"member_id", "leader"})
 OF_THE_METADATA_LOG = frozenset({"leader_epoch", "high_watermark", "log_end_offset"})
 """Fields of DescribeQuorum's answer that count records and elections which no client has made."""
-TEXTS = frozenset({"error_message", "documentation", "batch_index_error_message"})
+TEXTS = frozenset(
+    {"error_message", "documentation", "batch_index_error_message", "acknowledge_error_message"}
+)
 MOMENTS = frozenset(
     {
         *("log_append_time_ms", "timestamp", "last_timestamp", "last_fetch_timestamp"),

@@ -38,8 +38,10 @@ FIRST_EPOCH: Final = 1
 def empty_group(membership: ShareMembership, group_id: str) -> ShareGroup:
     """Return a share group without members.
 
-    Raises: NotLoaded, CoordinatorNotAvailable, GroupNotFound, NonEmptyGroup.
+    Raises: InvalidGroupId, NotLoaded, CoordinatorNotAvailable, GroupNotFound, NonEmptyGroup.
     """
+    if not group_id:
+        raise InvalidGroupId
     membership.table.context.check_loaded(group_id)
     group = membership.table.groups.get(group_id)
     if group is None:

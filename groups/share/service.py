@@ -91,7 +91,10 @@ class ShareService:
         make_empty_group(self.membership, group_id)
 
     def empty_group(self, group_id: str) -> ShareGroup:
-        """Return a group without members.  Raises: GroupNotFound, NonEmptyGroup, NotLoaded."""
+        """Return a group without members.
+
+        Raises: InvalidGroupId, GroupNotFound, NonEmptyGroup, NotLoaded.
+        """
         return empty_group(self.membership, group_id)
 
     # --- display --------------------------------------------------------------------------------------------
