@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,11 @@ def following(broker: Broker, topic: str, directory: Path) -> Iterator[tuple[sub
     output = directory / "followed"
     with output.open("wb") as out, (directory / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            [KAWAL, "consume", topic, "--follow", "--bootstrap", broker.bootstrap], stdout=out, stderr=errors
+            [KAWAL, "consume", topic, "--follow", "--bootstrap", broker.bootstrap],
+            stdout=out,
+            stderr=errors,
+            # A shell's background jobs ignore Ctrl-C, and tests may be one.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
         try:
             yield process, output
