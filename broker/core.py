@@ -105,7 +105,7 @@ class Broker:
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self.authorizer: Authorizer | None = authorizer_of(self.config, catalogue)
-        self._dispatcher = self.dispatcher(self, self, gate or gate_of(self.authorizer, catalogue))
+        self._dispatcher = self.dispatcher(self, self, gate or gate_of(self))
         self.stats = stats or Stats()
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
         self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)

@@ -104,6 +104,7 @@ class Snapshot:
     counters: dict[str, int]
     gauges: dict[str, int]
     closed: dict[str, int]
+    throttled: dict[str, tuple[int, int]]
     certificates_until_s: dict[str, int]
     software: dict[tuple[str, str], int]
     internal_errors: dict[str, int]
@@ -157,6 +158,7 @@ class Snapshot:
             },
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
+            throttled={key: (count, stats.throttled_ms[key]) for key, count in stats.throttled.items()},
             certificates_until_s=dict(stats.certificates_until_s),
             software=dict(stats.software.counts),
             internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},

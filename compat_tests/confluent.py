@@ -76,4 +76,6 @@ def _offset(error: Any, message: Message) -> int:
 
 
 def _dotted(settings: dict[str, Any]) -> dict[str, Any]:
-    return {name.replace("_", "."): value for name, value in settings.items()}
+    return {
+        name if name.endswith("_cb") else name.replace("_", "."): value for name, value in settings.items()
+    }

@@ -16,7 +16,6 @@ NOT_SERVED: Final[dict[ApiKey, str]] = {
     ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
     ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
-    ApiKey.ALTER_CLIENT_QUOTAS: "there are no quotas: a quota accepted and not enforced would be a lie",
     ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: SHARE,
     ApiKey.READ_SHARE_GROUP_STATE: SHARE,

@@ -202,7 +202,7 @@ def test_whoever_asks_for_rules_is_told_why_there_are_none(raw: RawClient, versi
         ([("user", 0, "a"), ("user", 0, "a")], 42),
     ],
 )
-def test_there_are_no_quotas(
+def test_a_server_without_quotas_finds_none(
     raw: RawClient, version: int, components: list[tuple[str, int, str | None]], code: int
 ) -> None:
     asked = [

@@ -166,6 +166,17 @@ class ScramCredentials(msgspec.Struct, tag="scram_credentials", frozen=True, kw_
     credentials: dict[str, str]
 
 
+class ClientQuotas(msgspec.Struct, tag="client_quotas", frozen=True, kw_only=True):
+    """The entity's quotas, by key, are exactly these from here on.
+
+    `entity` is the JSON of its parts, [[type, name or null for the default], …] in the order of the types.
+    The values are decimal numbers, or "inf", which JSON has not.
+    """
+
+    entity: str
+    values: dict[str, str]
+
+
 class AclAdded(msgspec.Struct, tag="acl_added", frozen=True, kw_only=True):
     """The access rule is in effect from here on; the numbers are those of Kafka's protocol."""
 
@@ -227,6 +238,7 @@ CatalogueRecord: TypeAlias = (
     | BrokerConfigs
     | GroupConfigs
     | ScramCredentials
+    | ClientQuotas
     | AclAdded
     | AclRemoved
     | ProducerIdBlock

@@ -8,6 +8,8 @@
     kawal.deletion.protected           DeleteTopics, DeleteRecords              POLICY_VIOLATION
     deletion.protected of a database   the same for its topics, DROP DATABASE   POLICY_VIOLATION
     kawal.drop.policy, drop.policy     DeleteTopics of what groups subscribe to POLICY_VIOLATION
+    controller_mutation_rate (a quota) CreateTopics, CreatePartitions, DeleteTopics
+                                                                                THROTTLING_QUOTA_EXCEEDED
 
 Protection is not a permission: a client that may alter configurations can end it.  It stops the deletion of
 the wrong thing.  Retention and compaction go on.  Source: for the limit of one request,
@@ -17,7 +19,7 @@ ReplicationControlManager.validateTotalNumberOfPartitions of Kafka 4.3, which ha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.config.config import Config
 from broker.config.kawal_topic_keys import DROP_POLICY_KEY, PROTECTED_KEY
@@ -27,6 +29,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from broker.catalogue.databases import Database
     from broker.catalogue.topics import Catalogue, Topic
+    from broker.loop.call import Call
 
 TRUE = "true"
 """A boolean as it is kept: settings are canonical text."""
@@ -44,6 +47,15 @@ def check_request_size(counts: Iterable[int], config: Config) -> None:
             f"Excessively large number of partitions per request: {asked} were asked for, and"
             f" kawal.max.partitions.per.request={limit}.  Use several requests.",
         )
+
+
+def check_quota(call: Call[Any], partitions: int) -> None:
+    """Refuse a change of so many partitions to a client that has made too many of late.
+
+    Raises: RequestError(THROTTLING_QUOTA_EXCEEDED).
+    """
+    if call.changes is not None and call.changes.refuses(partitions):
+        raise RequestError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
 
 
 def check_room(added: int, database: str, catalogue: Catalogue, config: Config) -> None:

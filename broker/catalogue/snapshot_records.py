@@ -15,6 +15,7 @@ from broker.catalogue.catalogue_records import (
     AclRemoved,
     BrokerConfigs,
     CatalogueRecord,
+    ClientQuotas,
     GroupConfigs,
     PartitionsAdded,
     ScramCredentials,
@@ -56,6 +57,8 @@ class SnapshotRecords:
                 self._put((GroupConfigs, record.group), record, is_set=bool(record.configs))
             case ScramCredentials():
                 self._put((ScramCredentials, record.user), record, is_set=bool(record.credentials))
+            case ClientQuotas():
+                self._put((ClientQuotas, record.entity), record, is_set=bool(record.values))
             case AclAdded() | AclRemoved():
                 subject = AclAdded, repr(acl_of(record))
                 self._put(subject, record, is_set=isinstance(record, AclAdded))

@@ -24,6 +24,7 @@ from broker.catalogue.catalogue_records import (
     AclRemoved,
     BrokerConfigs,
     CatalogueRecord,
+    ClientQuotas,
     GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
@@ -37,6 +38,7 @@ from broker.catalogue.catalogue_records import (
     VnodesAdded,
 )
 from broker.catalogue.database_table import DatabaseRecord, Databases
+from broker.catalogue.quota_table import QuotaTable
 from broker.catalogue.reload_plan import plan_reload
 from broker.catalogue.settings_plan import Settings, Told, plan_nothing, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
@@ -147,29 +149,25 @@ class Catalogue:
 
     def __init__(self) -> None:
         self.databases = Databases()
-        # Grows whenever a record is planned, confirmed or undone: what is derived from topics is made anew.
-        self.changes = 0
+        self.changes = 0  # grows with all that is planned, confirmed or undone: what is derived is made anew
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.streams: StreamTable[Topic] = StreamTable()
         self._records = SnapshotRecords()
         self.next_stream = 1
-        # The streams whose topic was deleted and that may still be in the logs. Only these are ever dropped.
-        self.deleted_streams: set[int] = set()
+        self.deleted_streams: set[int] = set()  # those that may still be in the logs; only they are dropped
         self.next_producer_id = 0  # every id below it may have been given out
         self.partition_count = 0
         self.partitions_of: Counter[str] = Counter()  # by database; views where they are recorded
-        # Names with '_' for '.', which no two topics may share: Kafka's metric names would collide.
-        self.collision_names: dict[str, str] = {}
+        self.collision_names: dict[str, str] = {}  # with '_' for '.', unique as in Kafka's metrics
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node, "": for every one
         self.group_configs: dict[str, dict[str, str]] = {}
         self.scram_credentials: dict[str, dict[str, str]] = {}
         self.acls = AclTable()
+        self.quotas = QuotaTable()
         self._config_listeners: list[Callable[[], None]] = []
-        # The number of views that show changes of topics, by database.
-        self.meta_views: Counter[str] = Counter()
-        # Views by their source: the id of a topic or, in a dictionary of its own, the name of a database.
-        self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}
+        self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
+        self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}  # by topic id, database
 
     def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
         """Call `listener()` whenever settings of nodes have changed."""
@@ -233,6 +231,8 @@ class Catalogue:
                 return self._set(self.group_configs, record.group, record.configs)
             case ScramCredentials():
                 return self._set(self.scram_credentials, record.user, record.credentials)
+            case ClientQuotas():
+                return Change(*self.quotas.plan(record))
             case AclAdded() | AclRemoved():
                 return Change(*self.acls.plan(record))
             case ProducerIdBlock():

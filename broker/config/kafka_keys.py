@@ -45,8 +45,6 @@ INT - controller.quorum.fetch.timeout.ms 2000 | Time without a fetch after which
 INT - controller.quorum.request.timeout.ms 2000 | Longest wait for an answer in the quorum.
 INT - controller.quorum.retry.backoff.ms 20 | Wait before a quorum request is sent again.
 LIST - controller.quorum.voters "" | Ids and addresses of the voters of the quorum.
-INT - controller.quota.window.num 11 | Samples kept for quotas on changes.
-INT - controller.quota.window.size.seconds 1 | Length of such a sample.
 INT - controller.socket.timeout.ms 30000 | Socket timeout between controller and brokers.
 LIST D cordoned.log.dirs "" | Directories that get no new partitions.
 CLASS - create.topic.policy.class.name null | Class that judges new topics.
@@ -101,8 +99,6 @@ LONG D log.local.retention.ms -2 | Age up to which tiered records stay local.
 BOOLEAN D log.preallocate false | Whether segment files are allocated in advance.
 INT - log.roll.jitter.hours 0 | Largest random delay of a roll, in hours.
 LONG D log.roll.jitter.ms null | Largest random delay of a roll.
-INT D max.connection.creation.rate 2147483647 | New connections a second.
-STRING D max.connections.per.ip.overrides "" | Connection limits of single addresses.
 STRING - metadata.log.dir null | Directory of the metadata log.
 LONG - metadata.log.max.record.bytes.between.snapshots 20971520 | Metadata bytes before a new snapshot.
 LONG - metadata.log.max.snapshot.interval.ms 3600000 | Longest time before a new snapshot.
@@ -129,8 +125,6 @@ CLASS D principal.builder.class @principal-builder | Class that names the authen
 LIST - process.roles null | What this process is: broker, controller or both.
 INT - producer.purgatory.purge.interval.requests 1000 | Purge interval of waiting Produce requests.
 INT - queued.max.requests 500 | Requests waiting for a thread before sockets are not read.
-INT - quota.window.num 11 | Samples kept for client quotas.
-INT - quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.fetch.max.wait.ms 500 | Longest wait for tiered records.
 LONG D remote.list.offsets.request.timeout.ms 30000 | Longest wait for a tiered offset.
 LONG D remote.log.index.file.cache.total.size.bytes 1073741824 | Space for indexes fetched from the tier.
@@ -281,8 +275,6 @@ PROTECTIVE = (
     "client.quota.",
     "create.topic.policy.",
     "delegation.token.",
-    "max.connection.creation.rate",
-    "max.connections.per.ip.overrides",
     "principal.builder.",
     "sasl.",
     "security.",

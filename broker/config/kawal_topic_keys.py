@@ -181,6 +181,16 @@ MAX_PARTITION_BYTES_KEY: Final = Key(
     unit="bytes",
 )
 
+WRITE_SPEED_KEY: Final = Key(
+    "kawal.partition.write.bytes.per.sec",
+    ConfigType.LONG,
+    -1,
+    "Speed at which each partition may be written to, after a second's worth at once; a producer that goes"
+    " above is answered, told to wait, and not read until then, as with producer_byte_rate; -1: no limit.",
+    minimum=-1,
+    unit="bytes/s",
+)
+
 CHECK_RECORDS_KEY: Final = Key(
     "kawal.check.records",
     STRING,
@@ -255,6 +265,7 @@ KAWAL_TOPIC_KEYS: Final = {
         READ_ONLY_KEY,
         CODECS_KEY,
         MAX_PARTITION_BYTES_KEY,
+        WRITE_SPEED_KEY,
         CHECK_RECORDS_KEY,
         DEDUP_KEY,
         ROUTING_KEY,

@@ -11,6 +11,7 @@ from broker.config.acl_keys import ACL_KEYS
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
+from broker.config.quota_keys import QUOTA_KEYS
 from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
 from broker.config.share_keys import SHARE_KEYS
@@ -352,6 +353,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "How long unfinished requests may still take after SIGTERM before connections are closed.",
         minimum=0, maximum=HOUR_MS, unit="ms"),
 ),
+"Quotas": QUOTA_KEYS,
 "Operation": (
     Key("kawal.http.listen", STRING, "127.0.0.1:9644",
         "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "

@@ -31,6 +31,8 @@ class TopicSettings:
     kawal_codecs_allowed: tuple[str, ...] = CODECS
     kawal_max_partition_bytes: int = -1
     """-1: no limit."""
+    kawal_partition_write_bytes_per_sec: int = -1
+    """Not above 0: no limit."""
     kawal_check_records: str = "head"
     kawal_dedup: str = "none"
     kawal_routing: str = "any"

@@ -37,14 +37,19 @@ class Admission:
         self._logged_ms: int | None = None
         self._unlogged = 0
 
-    def refusal(self, host: str, *, count_max: int, host_count_max: int) -> str | None:
-        """Return why a client of this address may not connect, None when it may."""
+    def refusal(
+        self, host: str, *, count_max: int, host_count_max: int, name: str = "max.connections.per.ip"
+    ) -> str | None:
+        """Return why a client of this address may not connect, None when it may.
+
+        `host_count_max` is the limit of this address, and `name` the setting that says so.
+        """
         if self.count >= count_max:
             return f"max.connections={count_max} is reached"
         if self.count >= self._room:
             return f"{self.count} connections are open, and the limit on open files has no room for more"
         if self._hosts.get(host, 0) >= host_count_max:
-            return f"max.connections.per.ip={host_count_max} is reached for this address"
+            return f"{name}={host_count_max} is reached for this address"
         return None
 
     def enter(self, host: str) -> None:

@@ -21,6 +21,7 @@ class MeteredConnection:
         "closed",
         "memory",
         "memory_bytes",
+        "muted_until_ms",
         "outgoing_bytes",
         "reader",
         "request_bytes",
@@ -40,6 +41,8 @@ class MeteredConnection:
         # The call that is answered in slices, and whether requests wait for the next turn.
         self.working: Call[Any] | None = None
         self.resting = False
+        # Until when a client above its quota waits, by the monotonic clock; 0: it does not.
+        self.muted_until_ms = 0
         self.request_bytes = 0
         self.outgoing_bytes = 0
         # The part of what is outgoing that is kept in memory.
@@ -64,6 +67,7 @@ class MeteredConnection:
         return (
             self.working is not None
             or self.resting
+            or self.muted_until_ms > 0
             or len(self.calls) >= memory.connection_requests_max
             or self.request_bytes >= memory.connection_bytes_max
             or self.outgoing_bytes >= memory.connection_answers_bytes_max

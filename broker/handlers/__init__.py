@@ -120,6 +120,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, "0-1"),
         Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, "0"),
         Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, "0-1"),
+        Api(ApiKey.ALTER_CLIENT_QUOTAS, "0-1"),
         Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "0"),
         Api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, "0"),
         Api(ApiKey.DESCRIBE_QUORUM, "0-2"),

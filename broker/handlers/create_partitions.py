@@ -4,7 +4,7 @@ Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named
 grows with the topic it reads, so it answers POLICY_VIOLATION.  A request that asks for more partitions than
 kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.
 Differences from Apache Kafka: Kafka counts records of its metadata log instead, at most 10,000.
-Version notes: v2 flexible; v3 quota errors (there are no quotas).
+Version notes: v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from broker.catalogue.guards import check_request_size
+from broker.catalogue.guards import check_quota, check_request_size
 from broker.catalogue.topic_admin import growth_record
 from broker.catalogue.view_admin import check_changeable
 from broker.config.kawal_topic_keys import COLUMNS_KEY
@@ -98,6 +98,7 @@ def _grow(
         )
         if COLUMNS_KEY.name in topic.configs:
             record = msgspec.structs.replace(record, ends=_ends(broker, topic))
+        check_quota(call, record.count)
         if not call.request.validate_only:
             broker.metadata_log.append(record, call.received_ms)
     except RequestError as error:

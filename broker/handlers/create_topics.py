@@ -4,7 +4,8 @@ Behaviour: every topic is checked on its own, in Kafka's order (broker/catalogue
 leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.  A request for
 more partitions than kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.
 Differences from Apache Kafka: `timeout_ms` is ignored: the answer leaves when the topic exists.
-Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the answer (KIP-525); v7 topic ids.
+Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the answer (KIP-525); v6
+THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 topic ids.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicCreated
-from broker.catalogue.guards import check_request_size
+from broker.catalogue.guards import check_quota, check_request_size
 from broker.catalogue.topic_admin import NewTopic
 from broker.catalogue.topic_configs import described
 from broker.catalogue.view_admin import is_definition
@@ -131,6 +132,7 @@ def _create(
         if call.rights is not None:
             _check_source(broker, call.rights, new)
         record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
+        check_quota(call, record.partition_count)
         if not call.request.validate_only:
             broker.topics.create(record, call.received_ms)
     except RequestError as error:

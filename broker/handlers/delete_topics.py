@@ -7,7 +7,8 @@ topic that members of groups subscribe to is kept in the same way, and so is a t
 kawal.deletion.protected protects.  A name or id given twice is refused once, and so is a topic given by both
 its name and its id.
 Differences from Apache Kafka: none known; a name that no topic can have answers 3, as in Kafka.
-Version notes: v4 flexible; v5 error messages; v6 either the name or the topic id (KIP-516).
+Version notes: v4 flexible; v5 error messages, THROTTLING_QUOTA_EXCEEDED (KIP-599); v6 either the name or the
+topic id (KIP-516).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.catalogue.guards import check_deletable, drop_policy
+from broker.catalogue.guards import check_deletable, check_quota, drop_policy
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
@@ -64,12 +65,15 @@ def _answer_all(broker: Broker, call: Call[DeleteTopicsRequest]) -> Steps:
             per_step=PLAIN_ITEMS_PER_STEP,
         )
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
-    results = yield from _delete_all(broker, (yield from _named(broker, asked)), pending, call.received_ms)
+    results = yield from _delete_all(broker, call, (yield from _named(broker, asked)), pending)
     return pending.answer(DeleteTopicsResponse(responses=results))
 
 
 def _delete_all(
-    broker: Broker, named: list[Topic | DeletableTopicResult], pending: PendingChanges, now_ms: int
+    broker: Broker,
+    call: Call[DeleteTopicsRequest],
+    named: list[Topic | DeletableTopicResult],
+    pending: PendingChanges,
 ) -> Generator[None, None, list[DeletableTopicResult]]:
     """Delete views first, so that a request may name a topic together with the views that read it."""
     is_view = [isinstance(item, Topic) and item.view is not None for item in named]
@@ -78,7 +82,7 @@ def _delete_all(
     def answer(index: int) -> None:
         item = named[index]
         if isinstance(item, Topic):
-            results[index] = _delete(broker, item, now_ms)
+            results[index] = _delete(broker, call, item)
             if not results[index].error_code:
                 pending.made(results[index])
         else:
@@ -88,9 +92,10 @@ def _delete_all(
     return [results[index] for index in range(len(named))]
 
 
-def _delete(broker: Broker, topic: Topic, now_ms: int) -> DeletableTopicResult:
+def _delete(broker: Broker, call: Call[DeleteTopicsRequest], topic: Topic) -> DeletableTopicResult:
     try:
-        delete_one(broker, topic, now_ms, force=False)
+        check_quota(call, topic.planned_count)
+        delete_one(broker, topic, call.received_ms, force=False)
     except RequestError as error:
         return _refused(topic.name, topic.topic_id, error)
     return DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)

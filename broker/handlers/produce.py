@@ -347,6 +347,10 @@ def _produce(
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = partition.log_start
     pending.add(partition.vnode, result.version, answer)
+    if settings.kawal_partition_write_bytes_per_sec > 0 and data.records is not None:
+        from broker.storage.write_speed import count_write
+
+        count_write(broker, call, pending.response, partition, settings, len(data.records))
     return answer
 
 

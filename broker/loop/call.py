@@ -49,8 +49,21 @@ class CallLogin(Protocol):
         """Take a token of the client, and answer the call, perhaps later."""
 
 
+class ChangeQuota(Protocol):
+    """A client's quota on changes of topics."""
+
+    def refuses(self, partitions: int) -> bool:
+        """Count a change of so many partitions, or say that it must wait."""
+
+
 class CallConnection(Protocol):
     """The connection a call came on, as calls and handlers see it."""
+
+    muted_until_ms: int
+    """Until when the client waits, as it is above its quota; 0: it does not."""
+
+    stalled: bool
+    """Whether requests wait to be read, or may."""
 
     principal: str
     """The name that the client has shown, `User:alice`."""
@@ -126,6 +139,9 @@ class CallConnection(Protocol):
     def parked(self) -> None:
         """Note that a call has been parked: however much it holds, it is not in work."""
 
+    def rested(self) -> None:
+        """Serve requests again."""
+
     def begin_work(self, call: Call[Any]) -> None:
         """Serve no later request of the connection until this one is answered or parked."""
 
@@ -151,6 +167,7 @@ class Call(Generic[RequestT]):
         "answered_ns",
         "api_key",
         "began_ns",
+        "changes",
         "client_id",
         "connection",
         "correlation_id",
@@ -211,6 +228,8 @@ class Call(Generic[RequestT]):
         # The client's rights, None if it may do everything; what is done to the response before it leaves.
         self.rights: Rights | None = None
         self.amend: Callable[[Any], object] | None = None
+        # The quota on changes of topics, if its client has one.
+        self.changes: ChangeQuota | None = None
         # None while unanswered; the buffers of the whole response afterwards ([] = nothing is sent).
         self.output: list[Any] | None = None
 

@@ -5,6 +5,7 @@ Nothing here formats, locks or allocates per request; broker/server/exposition.p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -64,6 +65,8 @@ class Stats:
         "sent_bytes",
         "software",
         "sync_ns",
+        "throttled",
+        "throttled_ms",
         "turns",
     )
 
@@ -81,6 +84,9 @@ class Stats:
         self.software = SoftwareCounts()
         self.connections_refused = 0
         self.refused_clients = RefusedClients()
+        # By the key of the quota: requests whose clients had to wait, and for how long.
+        self.throttled: Counter[str] = Counter()
+        self.throttled_ms: Counter[str] = Counter()
         # The end of the certificate of each listener with TLS, seconds since 1970.
         self.certificates_until_s: dict[str, int] = {}
         self.connections_closed = dict.fromkeys(Cause, 0)

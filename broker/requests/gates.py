@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
+from broker.loop.loop import Loop
 from broker.requests.gate import Gate, OpenGate
+from broker.requests.quota_gate import QuotaGate
 
 if TYPE_CHECKING:
+    from broker.fetching.fetch_sessions import FetchSessions
     from broker.security.authorizer import Authorizer
 
 
@@ -25,7 +28,21 @@ def authorizer_of(config: Config, catalogue: Catalogue) -> Authorizer | None:
     return authorizer
 
 
-def gate_of(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
+class Node(Loop, Protocol):
+    """The parts of the broker that its gates need."""
+
+    authorizer: Authorizer | None
+    catalogue: Catalogue
+    config: Config
+    fetch_sessions: FetchSessions
+
+
+def gate_of(node: Node) -> Gate:
+    """Return the gate that counts requests if there are quotas, and enforces access rules."""
+    return QuotaGate(rules_gate(node.authorizer, node.catalogue), node.catalogue.quotas, node, node.config)
+
+
+def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
     """Return the gate that enforces the rules, or the one that lets everything pass."""
     if authorizer is None:
         return OpenGate()

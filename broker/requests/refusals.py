@@ -90,6 +90,13 @@ def _alter_scram(response: Any, request: Any, code: ErrorCode, message: str) -> 
     return response(results=[made(user=user, error_code=code, error_message=message) for user in users])
 
 
+def _alter_quotas(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+    made = _parts("alter_client_quotas").ResponseEntryData
+    return response(
+        entries=[made(error_code=code, error_message=message, entity=item.entity) for item in request.entries]
+    )
+
+
 def _offset_commit(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
     parts = _parts("offset_commit")
     return response(
@@ -184,6 +191,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: _with(told=True, responses=list),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: _with(told=True, topics=list),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: _with(told=True),
+    ApiKey.ALTER_CLIENT_QUOTAS: _alter_quotas,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _with(told=True, results=list),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
     ApiKey.DESCRIBE_QUORUM: _with(told=True, topics=list),

@@ -9,9 +9,13 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from broker.config.quota_keys import INT_MAX, per_ip_overrides
 from broker.connections.admission import Admission
+from broker.connections.arrivals import DELAYED_MAX, Arrivals
 from broker.connections.newcomers import Newcomers
 from broker.core import Broker
+from broker.security.quota_rates import Windows
+from broker.security.quotas import CONNECTION_RATE
 from broker.server.listeners import Listener, advertised_address
 from broker.server.transport import Transport
 
@@ -19,6 +23,12 @@ logger = logging.getLogger("kawal.server")
 
 ACCEPT_SHARE_NS: Final = 500_000
 """The time of a turn for new clients: a crowd of them waits in the kernel's queue, beside clients at work."""
+
+REST_MS_MAX: Final = 1_000
+"""The longest time without new clients when they come at too high a rate: the limit may be raised."""
+
+V4_MAPPED: Final = "::ffff:"
+"""How a listener for both kinds of addresses shows one of IPv4."""
 
 PAUSE_MS: Final = 100
 """The pause in accepting when the system has no file descriptor left: retrying at once would spin."""
@@ -45,6 +55,11 @@ class Acceptor:
         self._admission = Admission(connection_room)
         self._admitted = admitted
         self._newcomers = Newcomers()
+        config = broker.config
+        self._arrivals = Arrivals(Windows(config.quota_window_num, config.quota_window_size_seconds * 1_000))
+        # Connections of addresses above their quota, which are closed after a while.
+        self._delayed = 0
+        self._overrides_text, self._overrides_read = "", dict[str, int]()
         self._watching = False
         self._watch()
 
@@ -70,6 +85,10 @@ class Acceptor:
         clock_ns = self._broker.stats.turns.clock_ns
         ends_ns = clock_ns() + ACCEPT_SHARE_NS
         while clock_ns() <= ends_ns:
+            rate_max = self._broker.config.max_connection_creation_rate
+            if rate_max < INT_MAX and (wait_ms := self._arrivals.pause_ms(rate_max, now_ms)):
+                self._rest(min(wait_ms, REST_MS_MAX), now_ms)
+                return
             try:
                 sock, address = listener.socket.accept()
             except BlockingIOError:
@@ -79,20 +98,29 @@ class Acceptor:
             except OSError as error:
                 self._pause(error, now_ms)
                 return
-            self._admit(listener, sock, str(address[0]), int(address[1]), now_ms)
+            host = str(address[0]).removeprefix(V4_MAPPED)
+            self._admit(listener, sock, host, int(address[1]), now_ms)
 
     def _pause(self, error: OSError, now_ms: int) -> None:
         """Leave the waiting clients in the kernel's queue for a while; the listener stays readable."""
         advice = "; raise the limit of open files" if error.errno in (errno.EMFILE, errno.ENFILE) else ""
         logger.warning("cannot accept connections for %d ms: %s%s", PAUSE_MS, error.strerror, advice)
+        self._rest(PAUSE_MS, now_ms)
+
+    def _rest(self, wait_ms: int, now_ms: int) -> None:
         self._unwatch()
-        self._broker.timers.add(now_ms + PAUSE_MS, lambda _: self._watch())
+        self._broker.timers.add(now_ms + wait_ms, lambda _: self._watch())
 
     def _admit(self, listener: Listener, sock: socket.socket, host: str, port: int, now_ms: int) -> None:
         config = self._broker.config
-        refusal = self._admission.refusal(
-            host, count_max=config.max_connections, host_count_max=config.max_connections_per_ip
-        )
+        if config.max_connection_creation_rate < INT_MAX:
+            self._arrivals.accepted(now_ms)
+        refusal = self._refusal(host)
+        if refusal is None and (quotas := self._broker.catalogue.quotas.values):
+            wait_ms = self._arrivals.host_wait_ms(host, quotas, now_ms)
+            if wait_ms:
+                self._delay(sock, host, wait_ms, now_ms)
+                return
         if refusal is not None:
             sock.close()
             self._broker.stats.connections_refused += 1
@@ -113,6 +141,50 @@ class Acceptor:
             listener.begin_login(connection)
         self._admission.enter(host)
         self._admitted(listener.transport(sock, connection, host=host))
+
+    def _refusal(self, host: str) -> str | None:
+        config = self._broker.config
+        own = self._overrides.get(host) if config.max_connections_per_ip_overrides else None
+        if own is None:
+            return self._admission.refusal(
+                host, count_max=config.max_connections, host_count_max=config.max_connections_per_ip
+            )
+        return self._admission.refusal(
+            host,
+            count_max=config.max_connections,
+            host_count_max=own,
+            name="max.connections.per.ip.overrides",
+        )
+
+    @property
+    def _overrides(self) -> dict[str, int]:
+        text = self._broker.config.max_connections_per_ip_overrides
+        if text != self._overrides_text:
+            self._overrides_text, self._overrides_read = text, per_ip_overrides(text)
+        return self._overrides_read
+
+    def _delay(self, sock: socket.socket, host: str, wait_ms: int, now_ms: int) -> None:
+        """Close a connection after a while: the address has made more of late than its quota allows."""
+        stats = self._broker.stats
+        stats.connections_refused += 1
+        stats.throttled[CONNECTION_RATE] += 1
+        stats.throttled_ms[CONNECTION_RATE] += wait_ms
+        if count := self._admission.refused(now_ms):
+            logger.warning(
+                "refused %d connections, the last one from %s: its connection_creation_rate is reached",
+                count,
+                host,
+            )
+        if self._delayed >= DELAYED_MAX:
+            sock.close()
+            return
+        self._delayed += 1
+
+        def close(_now_ms: int) -> None:
+            self._delayed -= 1
+            sock.close()
+
+        self._broker.timers.add(now_ms + wait_ms, close)
 
     def _set_options(self, sock: socket.socket) -> None:
         sock.setblocking(False)

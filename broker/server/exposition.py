@@ -205,6 +205,7 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for cause, count in snapshot.closed.items():
         closed.add_metric([cause], count)
     yield closed
+    yield from _quota_families(snapshot)
     until = GaugeMetricFamily(
         "kawal_tls_certificate_expiry_timestamp_seconds",
         "The end of the certificate that a listener gives to new connections.",
@@ -229,6 +230,21 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
     for place, count in snapshot.internal_errors.items():
         errors.add_metric([place], count)
     yield errors
+
+
+def _quota_families(snapshot: Snapshot) -> Iterator[Metric]:
+    throttled = CounterMetricFamily(
+        "kawal_throttled_requests",
+        "Requests whose clients were told to wait, and connections closed, by the quota that was exceeded.",
+        labels=["quota"],
+    )
+    waited = CounterMetricFamily(
+        "kawal_throttle_seconds", "The time that they were told to wait.", labels=["quota"]
+    )
+    for quota, (count, wait_ms) in snapshot.throttled.items():
+        throttled.add_metric([quota], count)
+        waited.add_metric([quota], wait_ms / 1_000)
+    yield from (throttled, waited)
 
 
 def _turn_families(snapshot: Snapshot) -> Iterator[Metric]:

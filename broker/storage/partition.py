@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
+    from broker.security.quota_rates import TokenBucket
     from broker.storage.vnode import Vnode
     from wal.lookup import TimeHit
     from wal.reader import ReadResult
@@ -28,13 +29,15 @@ class Counted(NamedTuple):
 class Partition:
     """The link of a topic's partition to its stream; made at the first use."""
 
-    __slots__ = ("index", "stream_id", "topic", "vnode")
+    __slots__ = ("index", "stream_id", "topic", "vnode", "writes")
 
     def __init__(self, topic: Topic, index: int, vnode: Vnode) -> None:
         self.topic = topic
         self.index = index
         self.stream_id = topic.stream_id(index)
         self.vnode = vnode
+        self.writes: TokenBucket | None = None
+        """The bytes that may be written now, if their speed is limited."""
 
     @property
     def wait_key(self) -> int:

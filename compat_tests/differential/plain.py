@@ -173,6 +173,9 @@ def _value(value: Any, field: Field, names: Names) -> Any:
 def _is_asked(item: Any, name_field: str | None, names: Names) -> bool:
     """Return whether an element belongs to the sequence; one without a name was asked for by its id."""
     name = getattr(item, name_field) if name_field else None
+    if isinstance(name, list):
+        # The parts of an entity with quotas.
+        return any(part.entity_name is not None and names.owns(part.entity_name) for part in name)
     return name is None or names.owns(name)
 
 
@@ -189,7 +192,7 @@ def _item(value: Any, field: Field, names: Names) -> Any:
         return names.shown_member(value)
     if field.name in TEXTS:
         return "<text>" if value else value
-    if field.name in ("value", "log_dir") and value is not None:
+    if field.name in ("value", "log_dir") and isinstance(value, str):
         return _ADDRESS.sub("<address>", value.replace(names.directory, "<directory>"))
     if field.name in MOMENTS:
         return moment(value)

@@ -93,6 +93,13 @@ BY_MESSAGE_FIELD: Final[dict[tuple[str, str], list[Any]]] = {
     ("Cursor", "partition_index"): [0, 0, 1, 2, 3, -1],
     ("ComponentData", "entity_type"): ["user", "client-id", "ip", "user", "other", ""],
     ("ComponentData", "match_type"): [0, 0, 1, 2, 3, -1],
+    ("EntityData", "entity_type"): ["user", "user", "client-id", "ip", "other", ""],
+    ("OpData", "key"): [
+        *("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate"),
+        *("connection_creation_rate", "other", ""),
+    ],
+    # Those that are right are so high that no client has to wait.
+    ("OpData", "value"): [1e9, 1e9, 2e9, 1e12, 0.0, -1.0, 1e9 + 0.5, 1e19],
     ("DescribeConfigsResource", "resource_type"): [2, 2, 2, 4, 4, 0, 1, 3, 16, -1],
 }
 

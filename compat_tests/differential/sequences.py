@@ -14,6 +14,7 @@ from compat_tests.differential.themes import (
     consumer_groups,
     offsets,
     producers,
+    quotas,
     records,
     sessions,
     topics,
@@ -37,6 +38,7 @@ THEMES: dict[str, Callable[[World], Steps]] = {
     "classic-groups": classic_groups.steps,
     "consumer-groups": consumer_groups.steps,
     "users": users.steps,
+    "quotas": quotas.steps,
     "transactions": transactions.steps,
 }
 

@@ -31,6 +31,10 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 CONFIG_SECONDS = 0.15
 """The time Kafka's broker may take to act on a config that its controller has recorded."""
 
+SETTINGS_APIS: Final = (
+    *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS),
+)
+
 CREDENTIALS_SECONDS = 1.0
 """The same for credentials."""
 
@@ -93,7 +97,7 @@ class Settler:
             )
         elif api in (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID) and request.transactional_id:
             self._wait_marked(request.transactional_id)
-        elif api in (ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS) and self._kind == "kafka":
+        elif api in SETTINGS_APIS and self._kind == "kafka":
             time.sleep(CONFIG_SECONDS)
 
     def _wait_marked(self, transactional_id: str) -> None:

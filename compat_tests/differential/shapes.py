@@ -54,6 +54,10 @@ SORTED: Final[dict[str, tuple[str, ...]]] = {
     "AlterUserScramCredentialsResult": ("user",),
     "DescribeUserScramCredentialsResult": ("user",),
     "CredentialInfo": ("mechanism",),
+    "EntityData": ("entity_type",),
+    "EntryData": ("entity",),
+    "ResponseEntryData": ("entity",),
+    "ValueData": ("key",),
     "SupportedFeatureKey": ("name",),
     "FinalizedFeatureKey": ("name",),
 }
@@ -82,6 +86,7 @@ LISTING: Final = {
     "ConfigResource": "resource_name",
     "ListedGroup": "group_id",
     "DescribeUserScramCredentialsResult": "user",
+    "EntryData": "entity",
 }
 """Structs of which a broker may list all it has: by this field those of other sequences are left out."""
 

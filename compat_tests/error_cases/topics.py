@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat_tests.client_quotas import limit
 from compat_tests.error_cases.case import Scene, Told, provokes
 from compat_tests.topics import create_topic
 from compat_tests.wire import raw_client
@@ -33,6 +34,17 @@ def created(scene: Scene, name: str, **fields: Any) -> Told:
     given: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "assignments": [], "configs": []}
     request = CreateTopicsRequest(topics=[CreatableTopic(name=name, **(given | fields))], timeout_ms=10_000)
     topic = scene.call(request, 7).topics[0]
+    return Told(topic.error_code, topic.error_message)
+
+
+@provokes(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "quota")
+def more_partitions_than_the_clients_quota(scene: Scene) -> Told:
+    limit(scene.broker, "controller_mutation_rate", 0.1, client_id=scene.name)
+    for name in (f"{scene.name}-many", f"{scene.name}-more"):
+        new = CreatableTopic(name=name, num_partitions=10, replication_factor=1, assignments=[], configs=[])
+        with raw_client(scene.broker) as raw:
+            request = CreateTopicsRequest(topics=[new], timeout_ms=10_000)
+            topic = raw.call(request, 7, client_id=scene.name).topics[0]
     return Told(topic.error_code, topic.error_message)
 
 

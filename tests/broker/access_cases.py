@@ -10,6 +10,7 @@ from broker.security.acls import CLUSTER_NAME, ResourceType
 from protocol.api_keys import ApiKey
 from protocol.messages import (
     add_offsets_to_txn,
+    alter_client_quotas,
     consumer_group_describe,
     create_acls,
     create_partitions,
@@ -239,6 +240,18 @@ CASES: list[Case] = [
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         1,
         lambda: describe_client_quotas.DescribeClientQuotasRequest(components=[], strict=False),
+    ),
+    Case(
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        1,
+        lambda: alter_client_quotas.AlterClientQuotasRequest(
+            entries=[
+                alter_client_quotas.RequestEntryData(
+                    entity=[alter_client_quotas.EntityData(entity_type="user", entity_name="n")], ops=[]
+                )
+            ],
+            validate_only=False,
+        ),
     ),
     Case(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,

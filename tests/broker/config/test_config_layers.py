@@ -93,7 +93,6 @@ def test_a_key_is_found_wherever_it_is_from() -> None:
         ("sasl.login.class", r"Cannot update these configs dynamically: \[sasl.login.class\]"),
         ("sasl.kerberos.service.name", "protects a Kafka broker"),
         ("ssl.keystore.location", r"Cannot update these configs dynamically: \[ssl.keystore.location\]"),
-        ("max.connections.per.ip.overrides", "protects a Kafka broker"),
     ],
 )
 def test_what_cannot_be_changed_says_why(name: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""DescribeClientQuotas: there are no quotas, and a filter must be valid."""
+"""DescribeClientQuotas: a filter must be valid, and finds entities by their parts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from tests.broker.client_quotas import Parts, alter, describe
 from tests.broker.gateway import Client, Gateway
 
 Component = tuple[str, int, str | None]
@@ -76,3 +77,36 @@ def test_an_entity_type_as_long_as_a_string_may_be_gets_an_answer(client: Client
     answer = ask(client, ("x" * 32_767, 0, "a"))
     assert answer.error_code != 0
     assert answer.error_message.endswith("…")
+
+
+A: Parts = {"user": "a"}
+C: Parts = {"client-id": "c"}
+BOTH: Parts = {"client-id": "c", "user": "a"}
+DEFAULTS: Parts = {"client-id": None, "user": None}
+ADDRESS: Parts = {"ip": "1.2.3.4"}
+
+
+@pytest.mark.parametrize(
+    ("components", "strict", "found"),
+    [
+        ([], False, [A, C, BOTH, DEFAULTS, ADDRESS]),
+        ([], True, []),
+        ([("user", 0, "a")], False, [A, BOTH]),
+        ([("user", 0, "a")], True, [A]),
+        ([("user", 1, None)], False, [DEFAULTS]),
+        ([("user", 2, None)], False, [A, BOTH, DEFAULTS]),
+        ([("user", 2, None)], True, [A]),
+        ([("client-id", 0, "c"), ("user", 2, None)], False, [BOTH]),
+        ([("ip", 2, None)], False, [ADDRESS]),
+        ([("ip", 1, None)], False, []),
+        ([("user", 0, "nobody")], False, []),
+    ],
+)
+def test_entities_are_found_by_their_parts_as_in_kafka(
+    components: list[Component], strict: bool, found: list[Parts]
+) -> None:
+    client = Gateway().client()
+    for entity in (A, C, BOTH, DEFAULTS):
+        alter(client, entity, ("request_percentage", 1.5))
+    alter(client, ADDRESS, ("connection_creation_rate", 5))
+    assert [entity for entity, _ in describe(client, *components, strict=strict)] == found

@@ -148,7 +148,8 @@ def test_nothing_is_asked_without_an_authorizer() -> None:
 
     gateway = Gateway()
     assert gateway.broker.authorizer is None
-    assert type(gateway.broker._dispatcher._gate).__name__ == "OpenGate"
+    gate: Any = gateway.broker._dispatcher._gate
+    assert type(gate._inner).__name__ == "OpenGate"
 
 
 def test_rules_survive_a_restart_and_a_crash() -> None:

@@ -9,12 +9,12 @@ from broker.catalogue.topics import Catalogue
 from broker.config.acl_keys import STANDARD_AUTHORIZER
 from broker.config.config import config_of
 from broker.requests.gate import OpenGate
-from broker.requests.gates import authorizer_of, gate_of
+from broker.requests.gates import authorizer_of, rules_gate
 
 
 def test_without_an_authorizer_the_gate_is_open() -> None:
     assert authorizer_of(config_of({}), Catalogue()) is None
-    assert isinstance(gate_of(None, Catalogue()), OpenGate)
+    assert isinstance(rules_gate(None, Catalogue()), OpenGate)
 
 
 def test_the_authorizer_has_the_operators_policy() -> None:
@@ -23,7 +23,7 @@ def test_the_authorizer_has_the_operators_policy() -> None:
     assert authorizer is not None
     assert authorizer.policy.super_users == {"User:a", "User:b"}
     assert not authorizer.policy.allow_without_rules
-    assert type(gate_of(authorizer, Catalogue())).__name__ == "AclGate"
+    assert type(rules_gate(authorizer, Catalogue())).__name__ == "AclGate"
 
 
 def test_a_start_without_an_authorizer_imports_nothing_of_it() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broker.config.endpoints import Endpoint
+from broker.connections.arrivals import DELAYED_MAX
 from broker.server.acceptor import ACCEPT_SHARE_NS, PAUSE_MS, Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import Transport
@@ -148,3 +149,49 @@ def test_clients_of_a_listener_with_security_must_be_ready_in_time(
     world.accept()
     (connection,) = world.gateway.broker.connections.values()
     assert connection.ready_by_ms == (None if wait_ms is None else world.gateway.now_ms + wait_ms)
+
+
+def test_above_the_rate_of_new_connections_clients_wait_in_the_kernels_queue() -> None:
+    world = World(*["a"] * 30, max_connection_creation_rate=2)
+    world.accept()
+    assert len(world.hosts) == 21, "ten windows' worth at once, and the one that goes above"
+    assert not world.epoll.watched
+    world.gateway.advance(1_000)
+    assert world.epoll.watched
+    for _ in range(60):
+        world.accept()
+        world.gateway.advance(1_000)
+    assert len(world.hosts) == 30
+    assert world.gateway.broker.stats.connections_refused == 0
+
+
+def test_an_address_above_its_quota_is_let_in_and_closed_after_a_while(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World(*["a"] * 12, "b")
+    world.gateway.broker.catalogue.quotas.values[("ip", "a"),] = {"connection_creation_rate": 1.0}
+    with caplog.at_level(logging.WARNING):
+        world.accept()
+    assert world.hosts == ["a"] * 10 + ["b"]
+    assert [sock.closed for sock in world.listener.accepted] == [False] * 13
+    world.gateway.advance(1_000)
+    assert [sock.closed for sock in world.listener.accepted] == [False] * 10 + [True] * 2 + [False]
+    assert world.gateway.broker.stats.throttled == {"connection_creation_rate": 2}
+    assert "the last one from a: its connection_creation_rate is reached" in caplog.text
+
+
+def test_not_more_than_some_connections_wait_to_be_closed() -> None:
+    world = World(*["a"] * (DELAYED_MAX + 20))
+    world.gateway.broker.catalogue.quotas.values[("ip", None),] = {"connection_creation_rate": 1.0}
+    while world.listener.waiting:
+        world.accept()
+    assert sum(sock.closed for sock in world.listener.accepted) == 10
+    world.gateway.advance(1_000)
+    assert sum(sock.closed for sock in world.listener.accepted) == DELAYED_MAX + 10
+
+
+def test_single_addresses_may_have_limits_of_their_own() -> None:
+    settings: dict[str, Any] = {"max_connections_per_ip_overrides": "a:2,::1:0"}
+    world = World("a", "::ffff:a", "a", "b", "b", "::1", max_connections_per_ip=1, **settings)
+    world.accept()
+    assert world.hosts == ["a", "a", "b"]
