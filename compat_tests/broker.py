@@ -6,7 +6,9 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from random import SystemRandom
 from typing import Literal
 
 from compat_tests.process import ServerProcess
@@ -15,6 +17,9 @@ from compat_tests.waiting import eventually
 Kind = Literal["kawal", "kafka"]
 
 HOST = "127.0.0.1"
+
+SERVER_PORTS = (10_000, 32_000)
+"""The ports of servers; Linux gives its clients those from 32,768 on."""
 
 EXTRA_LISTENERS = "extra.listeners"
 """The setting that names listeners beside PLAINTEXT; brokers never see it."""
@@ -105,11 +110,16 @@ def wait_until_it_answers(broker: Broker, *, within_seconds: float) -> None:
 
 
 def free_port() -> int:
-    """Return a port on which nothing listens now; another process could take it before its use."""
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Return a port on which nothing listens now; another process could take it before its use.
+
+    It lies below the ports that the system gives to clients: one of them might have it while the broker that
+    is to listen there again is down.
+    """
+    while True:
+        port = SystemRandom().randrange(*SERVER_PORTS)
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind((HOST, port))
+            return port
 
 
 def chosen_kind() -> Kind:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.only_kawal(
 )
 
 STALL_MS = 500
-"""A round trip of the good client takes 2 ms; on a busy machine one in a hundred may take this long."""
+"""A round trip of the good client takes 2 ms; on a busy machine none should take this long by itself."""
 
 PLAIN = Load("plain", lambda _: "", "nothing but a gateway")
 
@@ -88,7 +88,8 @@ def test_a_fuzzer_changes_nothing_for_a_good_client(own: Broker) -> None:
     # The good clients check each of their answers.
     figures = measure(own, LOADS["fuzz"], seconds=10, seed=1, seconds_before=3)
     assert figures.faults == [], figures.line
-    assert figures.during["records"].p99 < max(2 * figures.before["records"].p99, STALL_MS), figures.line
+    # Not from when a round was due: a machine that is too slow for 50 of them in a second falls behind.
+    assert figures.own_ms < STALL_MS, figures.line
     assert figures.memory_after < figures.memory_before + 32, figures.line
     assert " ERROR " not in own.process.output()
 
