@@ -113,7 +113,7 @@ class Broker:
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = Vnodes(self.meta, vnodes)
-        self.views = ViewHub(self, self, self.vnodes)
+        self.views = ViewHub(self, self, self.vnodes, lambda: self.schemas)
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
         self.member_reads = MemberReads(self, self, lambda: self.groups, now_ms)

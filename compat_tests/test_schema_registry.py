@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError
 
 from compat_tests.batches import Batch
 from compat_tests.broker import Broker
-from compat_tests.confluent import make_producer
+from compat_tests.confluent import make_producer, open_consumer, read, take
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.requests import produce
@@ -143,3 +143,23 @@ def test_consume_shows_all_kinds_as_json(checked: Broker, registry: SchemaRegist
     command = [KAWAL, "consume", "plain", "--registry", registry.url, "--bootstrap", checked.bootstrap]
     ended = subprocess.run(command, capture_output=True, timeout=60, check=True)
     assert ended.stdout == (JSON + b"\n") * 3
+
+
+def test_a_view_reads_all_kinds_and_goes_on_when_the_registry_is_back(
+    checked: Broker, registry: SchemaRegistry
+) -> None:
+    create_topic(
+        checked, "drinks", 1, {"kawal.value.format": "registry", "kawal.columns": "item varchar(10)"}
+    )
+    create_topic(checked, "teas", 1, {"kawal.sql": "SELECT item FROM drinks WHERE item LIKE 't%'"})
+    wrong = [b'{"item":"tea"}', framed(2, b"\x08tea"), framed(9, JSON)]
+    with raw_client(checked) as raw, open_consumer(checked) as consumer:
+        produce(raw, "drinks", Batch(values=[framed(1, JSON), framed(2, AVRO), framed(3, PROTOBUF), *wrong]))
+        found = [record.value() for record in read(consumer, "teas", 3)]
+        assert found == [b'{"item":"tea"}'] * 3
+        registry.goes_on.clear()
+        produce(raw, "drinks", Batch(values=[framed(4, b'{"item":"toddy"}')]))
+        assert consumer.consume(1, timeout=2) == []
+        assert refused(raw, b"anything", topic="plain") == [], "others do not notice"
+        registry.goes_on.set()
+        assert [record.value() for record in take(consumer, 1)] == [b'{"item":"toddy"}']

@@ -154,6 +154,9 @@ _TRY = """
 _DECODE = """
             row = decode(source[p:stop]) if length >= 0 else EMPTY
 """
+_DECODE_FRAMED = """
+            row = decode(state.unframe(source[p:stop])) if length >= 0 else EMPTY
+"""
 _TEST = """
             if not PREDICATE:
                 continue
@@ -220,7 +223,13 @@ _ROWS_TAIL = """
 
 
 def row_scan_source(
-    needs: frozenset[str], *, loads: Iterable[str], decodes: bool, filters: bool, projects: bool
+    needs: frozenset[str],
+    *,
+    loads: Iterable[str],
+    decodes: bool,
+    filters: bool,
+    projects: bool,
+    framed: bool,
 ) -> str:
     """Return the text of the loop over rows in columns: the same view of records already taken apart."""
     names = {need: _ROW_NAMES[need] for need in sorted(needs & _ROW_NAMES.keys())}
@@ -251,11 +260,13 @@ def scan_source(
     decodes: bool,
     filters: bool,
     projects: bool,
+    framed: bool,
     record_bytes_max: int,
 ) -> str:
     """Return the text of the loop for a plan; `loads` are lines that prepare the decoded columns."""
     has_time = "timestamp" in needs
-    parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
+    decode = (_DECODE_FRAMED if framed else _DECODE) if decodes else ""
+    parts = _to_value(needs, loads, record_bytes_max, decode)
     parts += [_TEST] * filters + [_ENCODE] * projects + [_EXCEPT, _MATCHED]
     parts += [_NEWEST if has_time else _DELTA + _NEWEST, _WRITE if projects else _KEEP, _TAIL]
     return "".join(parts)
@@ -268,24 +279,24 @@ def route_source(
     decodes: bool,
     filters: bool,
     projects: bool,
+    framed: bool,
     record_bytes_max: int,
 ) -> str:
     """Return the text of the loop that finds the places of the records of each value of an expression."""
     assert projects
     assert not filters
-    parts = _to_value(needs, loads, record_bytes_max, decodes=decodes)
+    assert not framed
+    parts = _to_value(needs, loads, record_bytes_max, _DECODE if decodes else "")
     return "".join([*parts, "            value = out(VALUE)\n", _EXCEPT, _PLACE, _TAIL])
 
 
-def _to_value(
-    needs: frozenset[str], loads: Iterable[str], record_bytes_max: int, *, decodes: bool
-) -> list[str]:
+def _to_value(needs: frozenset[str], loads: Iterable[str], record_bytes_max: int, decode: str) -> list[str]:
     """Return the text up to the point where all that the expressions read is ready."""
     # Only records read in the other branch can be too large, unless the limit is tiny.
     size = _SIZE if record_bytes_max < _USUAL_BYTES_MAX else _SIZE.replace("\n        ", "\n            ")
     time = _DELTA + _TIMESTAMP if "timestamp" in needs else ""
     parts = [_HEAD, size, _before_key(needs), time, _VALUE_LENGTH]
-    parts += [_HEADERS] * ("headers" in needs) + [_TRY, _DECODE if decodes else ""]
+    parts += [_HEADERS] * ("headers" in needs) + [_TRY, decode]
     return parts + [f"            {line}\n" for line in loads]
 
 

@@ -94,6 +94,7 @@ class LoopCompiler:
             decodes="value" in needs,
             filters=self.plan.predicate is not None,
             projects=self.plan.output is not None,
+            framed=self.plan.framed,
         )
         return compile_function(source, codes, {**self.scope, **coder.scope}, function)
 

@@ -69,6 +69,9 @@ class Limits:
 
 DEFAULT_LIMITS: Final = Limits()
 
+Unframe = Callable[[bytes | memoryview], bytes]
+"""Returns the JSON of a framed value.  Raises: ValueError when it has none; the record is unfit."""
+
 
 class Filtered(NamedTuple):
     """The result for a batch: None when nothing matched; `last_offset` is the source batch's in any case.
@@ -105,6 +108,8 @@ class ScanState:
     newest: int = _BEFORE_ALL
     run_start: int = 0
     run_end: int = 0
+    unframe: Unframe | None = None
+    """What makes JSON of framed values."""
     out: Any = field(default_factory=list)
 
 
@@ -116,15 +121,18 @@ def filter_batch(
     partition: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
+    unframe: Unframe | None = None,
 ) -> Filtered:
     """Return the part of `batch`, one whole v2 batch of any codec, that belongs to the view.
 
     The result is compressed by `codec` if values are evaluated at all.  `tags` is the table of the
-    partition, and learns from the batch.
+    partition, and learns from the batch.  A plan for framed values needs `unframe`.
 
     Raises: Malformed when `batch` is not even a header with all the bytes it announces.
     """
-    steps = filter_steps(evaluator, batch, tags=tags, partition=partition, limits=limits, codec=codec)
+    steps = filter_steps(
+        evaluator, batch, tags=tags, partition=partition, limits=limits, codec=codec, unframe=unframe
+    )
     while True:
         try:
             next(steps)
@@ -142,6 +150,7 @@ def filter_steps(
     limits: Limits = DEFAULT_LIMITS,
     codec: int = Codec.NONE,
     header: BatchHeader | None = None,
+    unframe: Unframe | None = None,
 ) -> Generator[None, None, Filtered]:
     """Do `filter_batch` in slices, and yield after each, so that a million records do not stall other work.
 
@@ -163,6 +172,7 @@ def filter_steps(
     except Malformed:
         return Filtered(None, count, 0, count, last_offset)
     state = start_scan(header, body, tags, partition, limits, evaluator.record_bytes_max)
+    state.unframe = unframe
     if not (yield from scan_in_slices(evaluator.scan, state, count, limits, evaluator.first_records)):
         return Filtered(None, count, 0, count, last_offset)
     made = _assembled(header, state, codec) if state.matched else None

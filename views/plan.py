@@ -7,7 +7,7 @@ makes the same plan from them, whatever columns the source has gained since.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from views.binder import Binder, check_size
@@ -26,6 +26,7 @@ SCHEMA_VERSION: Final = 1
 OUTPUT_COLUMNS_MAX: Final = 1_000
 TEXT_BYTES_MAX: Final = 16 << 20
 LONG_PASS_WEIGHT: Final = 100
+FRAMED_WEIGHT: Final = 50
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
 # As in `text_growth`.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
@@ -46,6 +47,8 @@ class Plan:
     bounds: Bounds
     left_out: frozenset[str] = field(default=frozenset(), kw_only=True)
     """The declared columns that the statement's star does not stand for."""
+    framed: bool = field(default=False, kw_only=True)
+    """Whether the source's values are framed for a schema registry; what stays as it is stays framed."""
 
     @property
     def used_columns(self) -> frozenset[str]:
@@ -76,7 +79,8 @@ class Plan:
         """The work for each record: 1 for each expression, many for each pass through a long text."""
         roots = [column.expression for column in self.output or ()]
         roots += [] if self.predicate is None else [self.predicate]
-        return sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
+        decoding = FRAMED_WEIGHT if self.framed else 0
+        return decoding + sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
 
     @property
     def record_bytes_max(self) -> int:
@@ -96,14 +100,17 @@ class Plan:
     def schema(self) -> dict[str, Any]:
         """The frozen part, as JSON: the result's columns, and the source's columns that are read.
 
-        `columns` is None where values stay as they are; `left_out` is there if a star leaves columns out.
+        `columns` is None where values stay as they are; `left_out` is there if a star leaves columns out,
+        `framed` if values are framed.
         """
         columns = None
         if self.output is not None:
             columns = [{"name": column.name, "type": str(column.expression.type)} for column in self.output]
         uses = [{"name": column.name, "type": str(column.type), "tag": column.is_tag} for column in self.uses]
-        schema = {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
-        return schema | {"left_out": sorted(self.left_out)} if self.left_out else schema
+        schema: dict[str, Any] = {"version": SCHEMA_VERSION, "columns": columns, "uses": uses}
+        if self.left_out:
+            schema["left_out"] = sorted(self.left_out)
+        return schema | {"framed": True} if self.framed else schema
 
     def conflicts_with(self, columns: Columns | None) -> list[str]:
         """Return a sentence for each column that the view reads and that `columns` drops or changes."""
@@ -158,19 +165,21 @@ _META_NEEDS: Final = {
 }
 
 
-def plan_view(statement: Statement, columns: Columns | None) -> Plan:
+def plan_view(statement: Statement, columns: Columns | None, *, framed: bool = False) -> Plan:
     """Settle names and types against the source's declared columns, None when it declares none.
+
+    `framed`: the values are framed for a schema registry.
 
     Raises: NotAllowed, UnknownColumn, TypeProblem, TooComplex.
     """
-    return _plan(statement, columns, columns_left_out(_stars(statement), columns))
+    return _plan(statement, columns, columns_left_out(_stars(statement), columns), framed=framed)
 
 
 def _stars(statement: Statement) -> list[Star]:
     return [projection.star for projection in statement.projections if projection.star is not None]
 
 
-def _plan(statement: Statement, columns: Columns | None, left_out: frozenset[str]) -> Plan:
+def _plan(statement: Statement, columns: Columns | None, left_out: frozenset[str], *, framed: bool) -> Plan:
     qualifiers = frozenset(
         filter(None, (statement.source, statement.source.rpartition(".")[2], statement.alias))
     )
@@ -178,6 +187,11 @@ def _plan(statement: Statement, columns: Columns | None, left_out: frozenset[str
         if star.qualifier and star.qualifier not in qualifiers:
             raise UnknownColumn(f"{star.qualifier}.*: {star.qualifier!r} is not the source of this view")
     if statement.kind is Kind.UNFIT:
+        if framed:
+            raise NotAllowed(
+                f"UNFIT judges JSON, and the values of {statement.source!r} are framed for a schema registry;"
+                " kawal.schema.validation=registry refuses what does not fit"
+            )
         return _plan_unfit(statement, columns, qualifiers)
     binder = Binder(columns, qualifiers, tags_only=statement.kind is Kind.STABLE)
     predicate = None if statement.predicate is None else binder.predicate(statement.predicate)
@@ -190,7 +204,8 @@ def _plan(statement: Statement, columns: Columns | None, left_out: frozenset[str
     }
     uses = tuple(column for column in columns or () if column.name in used)
     bounds = EVERYTHING if predicate is None else find_bounds(predicate)
-    return Plan(statement, uses, predicate, output, bounds, left_out=left_out)
+    plan = Plan(statement, uses, predicate, output, bounds, left_out=left_out)
+    return replace(plan, framed=True) if framed and "value" in plan.needs else plan
 
 
 def _plan_unfit(statement: Statement, columns: Columns | None, qualifiers: frozenset[str]) -> UnfitPlan:
@@ -246,7 +261,8 @@ def restore_plan(text: str, schema: Mapping[str, Any]) -> Plan:
         left_out = frozenset(map(str, schema.get("left_out", written)))
     except (KeyError, TypeError, AttributeError) as error:
         raise ColumnsProblem(f"the schema of a view is damaged: {type(error).__name__} {error}") from None
-    return _plan(statement, columns if columns.declared else None, left_out)
+    framed = bool(schema.get("framed"))
+    return _plan(statement, columns if columns.declared else None, left_out, framed=framed)
 
 
 def _column(stored: Mapping[str, Any]) -> Column:

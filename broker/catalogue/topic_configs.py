@@ -20,9 +20,11 @@ from broker.config.kawal_topic_keys import (
     DEDUP_KEY,
     DURABILITY_SHOWN,
     KAWAL_TOPIC_KEYS,
+    QUARANTINE_KEY,
     ROUTING_KEY,
     SCHEMA_VALIDATION_KEY,
     SHOWN_ONLY,
+    VALUE_FORMAT_KEY,
 )
 from broker.config.server_keys import KEYS
 from broker.config.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
@@ -92,6 +94,7 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
             f"needs {DEDUP_KEY.name}=seqno, whose records name their producer",
         )
     _check_validation(kept, settings, config)
+    _check_format(kept, config)
     return kept
 
 
@@ -107,6 +110,21 @@ def _check_validation(kept: Mapping[str, str], settings: TopicSettings, config: 
             problem = f"checks {CHECKED_COLUMNS_MAX} columns at most, and {count} are declared"
     if problem is not None:
         raise ConfigError(SCHEMA_VALIDATION_KEY.name, kind, problem)
+
+
+def _check_format(kept: Mapping[str, str], config: Config) -> None:
+    """Check that framed values can be read, and that nothing judges them as JSON.  Raises: ConfigError."""
+    if kept.get(VALUE_FORMAT_KEY.name) != "registry":
+        return
+    problem = None
+    if not config.kawal_schema_registry_url:
+        problem = "needs kawal.schema.registry.url in the server's configuration"
+    elif kept.get(SCHEMA_VALIDATION_KEY.name) == "columns":
+        problem = f"does not go with {SCHEMA_VALIDATION_KEY.name}=columns, which reads JSON; registry does"
+    elif kept.get(QUARANTINE_KEY.name):
+        problem = f"does not go with {QUARANTINE_KEY.name}, which judges JSON"
+    if problem is not None:
+        raise ConfigError(VALUE_FORMAT_KEY.name, "registry", problem)
 
 
 def columns_of(text: str) -> list[str]:

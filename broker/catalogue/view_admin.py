@@ -26,6 +26,7 @@ from broker.config.kawal_topic_keys import (
     SPEED_KEY,
     SQL_KEY,
     TO_KEY,
+    VALUE_FORMAT_KEY,
     WINDOW_NAMES,
 )
 from broker.config.view_bounds import parse_bound, parse_speed
@@ -207,7 +208,8 @@ def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     from views.plan import plan_view
 
     source = source_topic(statement.source, catalogue)
-    plan = plan_view(statement, declared(source.configs.get(COLUMNS_KEY.name, "")))
+    columns = declared(source.configs.get(COLUMNS_KEY.name, ""))
+    plan = plan_view(statement, columns, framed=source.configs.get(VALUE_FORMAT_KEY.name) == "registry")
     return ViewDefinition(
         kind=statement.kind.value if statement.meta.value == "none" else META_KIND,
         source=source.name,

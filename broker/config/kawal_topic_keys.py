@@ -247,6 +247,15 @@ SCHEMA_VALIDATION_KEY: Final = Key(
     choices=("none", "columns", "registry"),
 )
 
+VALUE_FORMAT_KEY: Final = Key(
+    "kawal.value.format",
+    STRING,
+    "json",
+    "How views read the topic's values: as JSON (`json`), or as JSON, Avro or Protobuf framed with the id of"
+    " a schema at `kawal.schema.registry.url` (`registry`).  A view keeps what it was when it was made.",
+    choices=("json", "registry"),
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -272,6 +281,7 @@ KAWAL_TOPIC_KEYS: Final = {
         BINDING_TTL_KEY,
         BINDING_MAX_KEY,
         SCHEMA_VALIDATION_KEY,
+        VALUE_FORMAT_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
@@ -12,6 +12,7 @@ from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
+from broker.loop.slices import WaitingSteps
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
@@ -120,7 +121,7 @@ class FetchReader:
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
 
-    def read(self, items: Iterable[FetchItem]) -> Iterator[None]:
+    def read(self, items: Iterable[FetchItem]) -> WaitingSteps:
         """Read these partitions of the plan, in the plan's order; yield where a view has worked enough."""
         for item in items:
             data, view = self._begin(item)
@@ -270,7 +271,7 @@ class FetchReader:
 
     def _read_view(
         self, item: FetchItem, view: ViewPartition | MemberView, data: PartitionData
-    ) -> Iterator[None]:
+    ) -> WaitingSteps:
         """Add what the view shows."""
         connection = self.call.connection
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)

@@ -20,8 +20,8 @@ fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.config.topic_names import NAME_LENGTH_MAX
 from broker.errors import RequestError
@@ -37,7 +37,7 @@ from broker.loop.slices import (
     ITEMS_PER_SLICE,
     ITEMS_PER_STEP,
     PLAIN_ITEMS_PER_STEP,
-    Steps,
+    WaitingSteps,
     at_once,
     chunks,
 )
@@ -64,7 +64,7 @@ KEYS_PER_STEP: Final = 100
 DONE: Final = object()
 
 
-def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | Steps:
+def handle(broker: Broker, call: Call[FetchRequest]) -> FetchResponse | Parked | WaitingSteps:
     """Answer with the records there are, or park until there are enough."""
     planned = broker.fetch_sessions.plan(
         call.request,
@@ -85,7 +85,7 @@ def _refused(error: RequestError) -> FetchResponse:
     return FetchResponse(error_code=error.code, session_id=0, responses=[])
 
 
-def _answer_wide(broker: Broker, call: Call[FetchRequest], planned: PlanSteps) -> Steps:
+def _answer_wide(broker: Broker, call: Call[FetchRequest], planned: PlanSteps) -> WaitingSteps:
     """Answer a request that names so many partitions that they are even planned in slices."""
     try:
         plan = yield from planned
@@ -134,7 +134,9 @@ def _freed_topics(topics: list[FetchTopic]) -> Iterator[None]:
         yield
 
 
-def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchResponse | Parked | Steps:
+def _answer(
+    broker: Broker, call: Call[FetchRequest], plan: FetchPlan
+) -> FetchResponse | Parked | WaitingSteps:
     if broker.member_reads.is_used and broker.member_reads.is_loading():
         return _answer_when_loaded(broker, call, plan)
     request = call.request
@@ -147,21 +149,21 @@ def _answer(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> FetchR
     if len(plan.items) > ITEMS_PER_SLICE:
         return _read_in_slices(broker, reader, may_park=True)
     steps = reader.read(tuple(plan.items.values()))
-    if next(steps, DONE) is not DONE:
-        return _go_on_in_slices(broker, reader, steps, may_park=True)
+    if (pause := next(steps, DONE)) is not DONE:
+        return _go_on_in_slices(broker, reader, chain([pause], steps), may_park=True)
     if not plan.items or not _may_wait(reader):
         return _respond(reader)
     _park(broker, reader)
     return PARKED
 
 
-def _answer_when_loaded(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> Steps:
+def _answer_when_loaded(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> WaitingSteps:
     """Answer when it is known which groups the client is a member of; nothing if that takes too long."""
     deadline_ms = call.received_ms + call.request.max_wait_ms
     while broker.member_reads.is_loading():
         if broker.clock.turn_ms > deadline_ms:
             return FetchAnswer(plan).finished()
-        yield
+        yield None
     answer = _answer(broker, call, plan)
     return (yield from answer) if isinstance(answer, Generator) else answer
 
@@ -197,7 +199,9 @@ def _reader(
     )
 
 
-def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None], *, may_park: bool) -> Steps:
+def _go_on_in_slices(
+    broker: Broker, reader: FetchReader, steps: Iterator[Any], *, may_park: bool
+) -> WaitingSteps:
     """Read the rest of a plan in which a view has much to evaluate."""
     yield from steps
     if may_park and _may_wait(reader) and not reader.is_outdated(reader.found):
@@ -206,19 +210,19 @@ def _go_on_in_slices(broker: Broker, reader: FetchReader, steps: Iterator[None],
     return _respond(reader)
 
 
-def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> Steps:
+def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> WaitingSteps:
     """Read a plan of many partitions, which other requests may change in between."""
     items = yield from _listed(reader.plan)
     for part in chunks(items):
         yield from reader.read(part)
-        yield
+        yield None
     if may_park and _may_wait(reader):
         yield from _park_in_slices(broker, reader, items)
         return PARKED
     answer = FetchAnswer(reader.plan)
     for found in chunks(reader.found):
         answer.add(found)
-        yield
+        yield None
     response = answer.finished()
     del answer
     yield from _freed(reader)
@@ -289,8 +293,9 @@ def _begin_waiting(broker: Broker, reader: FetchReader, keys: list[int], marks: 
             broker.scheduler.begin(call, _read_in_slices(broker, again, may_park=False))
             return
         steps = again.read(tuple(plan.items.values()))
-        if next(steps, DONE) is not DONE:
-            broker.scheduler.begin(call, _go_on_in_slices(broker, again, steps, may_park=False))
+        if (pause := next(steps, DONE)) is not DONE:
+            rest = _go_on_in_slices(broker, again, chain([pause], steps), may_park=False)
+            broker.scheduler.begin(call, rest)
             return
         call.reply(_respond(again))
 

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.view_admin import shown_configs
-from broker.config.kawal_topic_keys import COLUMNS_KEY
+from broker.config.kawal_topic_keys import COLUMNS_KEY, VALUE_FORMAT_KEY
 from broker.errors import RequestError
 from broker.handlers.delete_topics import delete_one
 from broker.loop.answers import PendingChanges
@@ -111,6 +111,7 @@ def _describe(broker: Broker, topic: Topic, result: TopicResult) -> None:
     view = topic.view
     if view is None:
         result.kind, result.columns = LOG, topic.configs.get(COLUMNS_KEY.name, "")
+        result.value_format = topic.configs.get(VALUE_FORMAT_KEY.name, "")
         return
     result.kind, result.source, result.meta = view.kind, view.source, view.meta
     result.statement, result.schema = view.statement, shown_configs(topic).get("kawal.schema", "")

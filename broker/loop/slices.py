@@ -178,15 +178,16 @@ def made_by_group(
     return finished_groups
 
 
-def in_pairs(steps: Steps) -> Steps:
+def in_pairs(steps: WaitingSteps) -> WaitingSteps:
     """Run the steps with a pause only after every second one, for work that mostly takes one step."""
     while True:
         try:
-            next(steps)
-            next(steps)
+            pause = next(steps)
+            if pause is None:
+                pause = next(steps)
         except StopIteration as end:
             return end.value
-        yield
+        yield pause
 
 
 def chunks(items: Sequence[Item], *, per_step: int = ITEMS_PER_STEP) -> Iterator[Sequence[Item]]:

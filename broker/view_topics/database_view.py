@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
+from broker.loop.slices import Until, WaitingSteps
 from broker.storage.timestamps import newest_of
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
@@ -86,7 +87,7 @@ class DatabasePartition(ScannedPartition):
 
     # --- looking ---------------------------------------------------------------------------------------
 
-    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+    def look(self, offset: int, budget: SliceBudget) -> WaitingSteps:
         """Look at some frames from the one with `offset` on."""
         self.ranges.forget_before(self.log_start)
         end, read_bytes, shown_bytes = self.high_watermark, 0, 0
@@ -116,7 +117,7 @@ class DatabasePartition(ScannedPartition):
     def _nothing(self, start: int, end: int) -> None:
         self.ranges.add(Evaluated(start, end, None))
 
-    def _bytes_of(self, frame: FrameRef, into: list[bytes]) -> Iterator[None]:
+    def _bytes_of(self, frame: FrameRef, into: list[bytes]) -> WaitingSteps:
         """Put the bytes of a frame into `into`; a thread reads those that have to come from the device."""
         data = frame.read_if_cached()
         if data is not None:
@@ -125,11 +126,13 @@ class DatabasePartition(ScannedPartition):
         failed: list[Exception | None] = []
         self.host.loop.scheduler.offload(lambda: into.append(frame.read()), failed.append)
         while not failed:
-            yield
+            yield None
         if failed[0] is not None:
             raise failed[0]
 
-    def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+    def look_at(
+        self, entry: VersionedEntry, offset: int, budget: SliceBudget
+    ) -> Generator[Until | None, None, int]:
         """Find what the view shows of an entry, and return its size."""
         end = entry.version + entry.record_count
         start = min(offset, entry.version)
@@ -138,7 +141,7 @@ class DatabasePartition(ScannedPartition):
         batch = self._shown(entry)
         self.ranges.add(Evaluated(start, end, None if batch is None else bytes(batch)))
         if budget.spend(records=entry.record_count, size_bytes=len(entry.data)):
-            yield
+            yield None
         return 0 if batch is None else len(batch)
 
     def _shown(self, entry: VersionedEntry) -> bytearray | None:

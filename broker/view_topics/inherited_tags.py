@@ -14,16 +14,17 @@ records of the topic's vnodes, they are made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
+    from broker.loop.slices import WaitingSteps
     from broker.storage.partition import Partition
     from views.tag_history import Cut, TagHistory
 
     Table = dict[bytes, tuple[int, dict[str, Any]]]
-    Teach = Callable[[Partition, TagHistory, int, int], Iterator[None]]
+    Teach = Callable[[Partition, TagHistory, int, int], WaitingSteps]
 
 KEYS_PER_SLICE: Final = 5_000
 """Keys entered into a table before other work gets a turn: about 2 ms."""
@@ -48,13 +49,13 @@ class InheritedTags:
     def _ends(self) -> list[tuple[int, ...]]:
         return [ends for ends in self._source.growth_ends if ends]
 
-    def steps(self, teach: Teach, compactions: int) -> Iterator[None]:
+    def steps(self, teach: Teach, compactions: int) -> WaitingSteps:
         """Make the missing tables; `teach(partition, history, start, end)` shows batches to a history.
 
         Raises: WalError, DiskError.
         """
         while self._is_learning:
-            yield  # another fetch is making them, and yields in turn
+            yield None  # another fetch is making them, and yields in turn
         known = [ends for ends, _ in self._tables]
         if compactions != self._compactions or known != self._ends[: len(known)]:
             self._compactions, self._tables, self._learned = compactions, [], {}
@@ -70,7 +71,7 @@ class InheritedTags:
                 # The client may have left in the middle of a batch.
                 self._tables, self._learned = [], {}
 
-    def _learn(self, ends: tuple[int, ...], teach: Teach) -> Iterator[None]:
+    def _learn(self, ends: tuple[int, ...], teach: Teach) -> WaitingSteps:
         from views.tag_history import TagHistory
 
         growths = len(self._tables)
@@ -86,7 +87,7 @@ class InheritedTags:
             yield from teach(partition, history, start, end)
             for number, (key, tags) in enumerate(history.tagged_since(start)):
                 if not number % KEYS_PER_SLICE:
-                    yield
+                    yield None
                 if key not in tagged:
                     tagged.add(key)
                     table.pop(key, None)

@@ -11,11 +11,11 @@ memory runs out, the snapshot ends where it did, and every record after that is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Final
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.stream_owners import TOPIC_HEADER
 from broker.view_topics.view_slices import SliceBudget
 from protocol.errors import ProtocolError
@@ -72,7 +72,7 @@ class KeySnapshot:
         """Whether all keys below the end are known."""
         return self.noted >= self.end
 
-    def note(self, batches: list[memoryview], next_offset: int, budget: SliceBudget) -> Iterator[None]:
+    def note(self, batches: list[memoryview], next_offset: int, budget: SliceBudget) -> WaitingSteps:
         """Note the records of batches that reach up to `next_offset`."""
         for batch in batches:
             header = read_batch_header(batch)
@@ -83,10 +83,10 @@ class KeySnapshot:
                 return
             yield from self._note_batch(batch)
             if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                yield
+                yield None
         self.noted = max(self.noted, next_offset)
 
-    def _note_batch(self, batch: memoryview) -> Iterator[None]:
+    def _note_batch(self, batch: memoryview) -> WaitingSteps:
         before = len(self._last)
         try:
             for count, record in enumerate(iter_records(batch)):
@@ -94,7 +94,7 @@ class KeySnapshot:
                 if name is not None and self.noted <= record.offset < self.end:
                     self._last[name] = record.offset
                 if not (count + 1) % RECORDS_PER_STEP:
-                    yield
+                    yield None
         except ProtocolError:
             # Records that cannot be read are shown as they are; the reader says so.
             return

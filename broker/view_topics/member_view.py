@@ -12,11 +12,12 @@ each fetch, in slices; a batch is opened only if it may hold such a record.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.scanned_view import FETCH_MS, FETCH_SLICES, SCAN_BYTES, is_aborted
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from broker.view_topics.view_slices import SliceBudget
@@ -84,7 +85,7 @@ class MemberView:
 
     # --- reading ---------------------------------------------------------------------------------------
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         """Show the records from the read's offset on.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
@@ -107,7 +108,7 @@ class MemberView:
             if part.due_ms is not None or part.stopped or part.position == part.offset:
                 read.stopped, read.due_ms = part.stopped, part.due_ms
                 return
-            yield
+            yield None
         read.stopped = read.position < self.high_watermark
 
     def _part_of(self, read: ViewRead, offset: int, max_bytes: int) -> ViewRead:
@@ -121,7 +122,7 @@ class MemberView:
             reader=read.reader,
         )
 
-    def _read(self, part: ViewRead) -> Iterator[None]:
+    def _read(self, part: ViewRead) -> WaitingSteps:
         """Read some of the partition, at least one batch if the part must have one."""
         if isinstance(self.partition, ViewPartition):
             yield from self.partition.steps(part)
@@ -134,7 +135,7 @@ class MemberView:
             # Nothing is stored from here on: compaction has removed it.
             part.position = self.high_watermark
 
-    def _take_snapshot(self, snapshot: KeySnapshot, read: ViewRead, budget: SliceBudget) -> Iterator[None]:
+    def _take_snapshot(self, snapshot: KeySnapshot, read: ViewRead, budget: SliceBudget) -> WaitingSteps:
         """Note the keys below the snapshot's end, as far as one fetch may take."""
         for slices in range(FETCH_SLICES):
             if snapshot.is_complete:
@@ -147,7 +148,7 @@ class MemberView:
             yield from snapshot.note(self._batches_of(part), max(part.position, snapshot.noted), budget)
             if part.position == part.offset:
                 break
-            yield
+            yield None
         read.stopped = not snapshot.is_complete
 
     def _batches_of(self, part: ViewRead) -> list[memoryview]:

@@ -8,13 +8,14 @@ are stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.loop.slices import Steps, in_pairs
+from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs
 from broker.storage.partition import Counted
+from broker.view_topics.framed_batches import filtered_framed
 from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.view_cache import Evaluated
@@ -113,7 +114,7 @@ class QueryPartition(ScannedPartition):
     def _join(self) -> RoutedReader | None:
         """Share an index with the views that ask the same of every record, if this view asks something."""
         plan = self._evaluator.plan if self._evaluator is not None else None
-        if plan is None or plan.is_identity:
+        if plan is None or plan.is_identity or plan.framed:
             return None
         from broker.view_topics.route_index import RouteIndexes
 
@@ -128,11 +129,11 @@ class QueryPartition(ScannedPartition):
             self._counters = self.host.counters_of(self.topic)
         return self._counters
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         """Read as every view does; make the evaluator now, not when records come."""
         if self.evaluator.plan.bounds.is_empty:
             read.position = self.high_watermark
-            return iter(())
+            return _nothing()
         return super().steps(read)
 
     def recalled(self, offset: int) -> Evaluated | None:
@@ -201,7 +202,7 @@ class QueryPartition(ScannedPartition):
             return None
         return log.read(self.stream_id, offset, max(max_bytes, 0), minimum_one=minimum_one)
 
-    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+    def look(self, offset: int, budget: SliceBudget) -> WaitingSteps:
         """Evaluate some of the source from `offset` on, at least the range that holds it.
 
         If tags count, the earlier records of their keys are evaluated first.
@@ -221,7 +222,7 @@ class QueryPartition(ScannedPartition):
         elif (reached := self._passed_over(offset)) > offset:
             self.ranges.add(Evaluated(offset, reached, None))
             if budget.spend(records=0, size_bytes=0):
-                yield
+                yield None
             return
         end = self.high_watermark
         rest = yield from self._examine(offset, end, history, budget)
@@ -235,7 +236,7 @@ class QueryPartition(ScannedPartition):
 
     def _examine(
         self, offset: int, end: int, history: TagHistory | None, budget: SliceBudget
-    ) -> Generator[None, None, int | None]:
+    ) -> Generator[Until | None, None, int | None]:
         """Evaluate some batches; return the offset from which on none is stored up to `end`, or None.
 
         If compaction replaces the batches meanwhile, the rest is left: the caller looks again.
@@ -251,7 +252,7 @@ class QueryPartition(ScannedPartition):
             if header.base_offset in self._busy or (
                 history is not None and history.is_busy(header.base_offset)
             ):
-                yield  # another fetch is evaluating it, and yields in turn
+                yield None  # another fetch is evaluating it, and yields in turn
                 return None
             start, offset = min(offset, header.base_offset), header.last_offset + 1
             is_learned = history is None or offset <= history.end
@@ -263,14 +264,14 @@ class QueryPartition(ScannedPartition):
                 return None
             self._remember(start, offset, shown)
             if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                yield
+                yield None
                 if compaction != self._compacted.compaction:
                     return None
         return None if data else offset
 
     def _teach(
         self, budget: SliceBudget, partition: Partition, history: TagHistory, start: int, end: int
-    ) -> Iterator[None]:
+    ) -> WaitingSteps:
         """Show a history the batches of a partition of the source between two offsets."""
         log, stream_id = partition.vnode.log, partition.stream_id
         offset = max(start, partition.log_start)
@@ -291,7 +292,7 @@ class QueryPartition(ScannedPartition):
                 yield from self.filtered(batch, tags, partition.index)
                 tags.commit(offset)
                 if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                    yield
+                    yield None
             offset = max(offset, partition.log_start)
 
     def _passed_over(self, offset: int) -> int:
@@ -322,7 +323,7 @@ class QueryPartition(ScannedPartition):
         history: TagHistory | None,
         *,
         is_hidden: bool,
-    ) -> Steps:
+    ) -> WaitingSteps:
         """Find what is shown of a batch, in slices, unless it is hidden; return it at the end."""
         shown: bytes | None = None
         if not is_hidden:
@@ -341,7 +342,7 @@ class QueryPartition(ScannedPartition):
         else:
             self.ranges.add(Evaluated(start, end, shown))
 
-    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> Steps:
+    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> WaitingSteps:
         """Find what the view shows of a batch, in slices; return a `Filtered` at the end.
 
         `index`: the partition that holds the batch, if it is another one.
@@ -349,6 +350,8 @@ class QueryPartition(ScannedPartition):
         evaluator = self.evaluator
         assert self._filter is not None
         index = self.index if index is None else index
+        if evaluator.plan.framed:
+            return filtered_framed(self.host, evaluator, batch, tags, index)
         return self._filter(evaluator, batch, tags=tags, partition=index, limits=self.host.limits)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
@@ -361,7 +364,7 @@ class QueryPartition(ScannedPartition):
                 found: Filtered = end.value
                 return found
 
-    def _shown(self, batch: memoryview, header: BatchHeader, history: TagHistory | None) -> Steps:
+    def _shown(self, batch: memoryview, header: BatchHeader, history: TagHistory | None) -> WaitingSteps:
         tags = None if history is None else history.open(header.base_offset)
         is_done = False
         try:
@@ -379,6 +382,10 @@ class QueryPartition(ScannedPartition):
         counters.matched += found.matched
         counters.unfit += found.unfit
         return found.batch
+
+
+def _nothing() -> WaitingSteps:
+    yield from ()
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> QueryPartition:

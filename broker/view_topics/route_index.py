@@ -17,12 +17,12 @@ needs it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from broker.loop.slices import in_pairs
+from broker.loop.slices import Until, WaitingSteps, in_pairs
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_cache import KeptRanges
 from broker.view_topics.view_compaction import CompactedSource
@@ -32,7 +32,6 @@ from wal.errors import OffsetOutOfRange, WalError
 from wal.segment import FileRange
 
 if TYPE_CHECKING:
-    from broker.loop.slices import Steps
     from broker.storage.vnode import Vnode
     from broker.view_topics.view_cache import EvaluatedRanges
     from broker.view_topics.view_host import ViewHost
@@ -164,10 +163,10 @@ class RoutedView(Protocol):
     def is_awaited(self) -> bool:
         """Whether a fetch waits for the view."""
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Evaluate new records for the fetches that wait."""
 
-    def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
+    def catch_up_to(self, end: int, budget: SliceBudget) -> WaitingSteps:
         """Evaluate new records up to `end`, then wake the fetches."""
 
 
@@ -236,7 +235,7 @@ class RouteIndex:
         self._compacted.forget_replaced(self.ranges)
         return self.ranges.find(offset)
 
-    def make(self, offset: int, budget: SliceBudget) -> Generator[None, None, IndexedRange | None]:
+    def make(self, offset: int, budget: SliceBudget) -> Generator[Until | None, None, IndexedRange | None]:
         """Index some of the source from `offset` on, where nothing is known.
 
         None if another fetch does so, or if compaction has replaced what was read.
@@ -260,7 +259,7 @@ class RouteIndex:
         start = min(offset, batches[0][1].base_offset) if batches else offset
         made = IndexedRange(start, batches[-1][1].last_offset + 1 if batches else end)
         if start in self._busy:
-            yield  # the fetch that is making the range yields in turn
+            yield None  # the fetch that is making the range yields in turn
             return None
         self._busy.add(start)
         try:
@@ -268,7 +267,7 @@ class RouteIndex:
                 if not (header.is_control or is_aborted(header, aborted)):
                     made.add((yield from self._routed(batch)))
                     if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                        yield
+                        yield None
         finally:
             self._busy.discard(start)
         if compaction != self.compaction:
@@ -276,7 +275,7 @@ class RouteIndex:
         self.ranges.add(made)
         return made
 
-    def _routed(self, batch: memoryview) -> Steps:
+    def _routed(self, batch: memoryview) -> WaitingSteps:
         from views.router import route_steps
 
         router, limits = self._router(), self.host.limits
@@ -310,7 +309,7 @@ class RouteIndex:
             del self._waiting[view.wait_key]
         return False
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Index new records, and let the views of the values found wake their fetches."""
         while self.tail < self.end and self.is_awaited():
             news: list[IndexedRange] = []
@@ -326,7 +325,7 @@ class RouteIndex:
                 told, self.tail = self.tail, news[-1].end
                 yield from self._tell(news, told, budget)
 
-    def _look_ahead(self, news: list[IndexedRange], budget: SliceBudget) -> Iterator[None]:
+    def _look_ahead(self, news: list[IndexedRange], budget: SliceBudget) -> WaitingSteps:
         """Collect many ranges after the tail before waking any fetch: waking costs more than indexing."""
         at = self.tail
         while at < self.end and len(news) < NEWS_MAX:
@@ -335,7 +334,7 @@ class RouteIndex:
                 news.append(found)
                 at = found.end
 
-    def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> Iterator[None]:
+    def _tell(self, news: list[IndexedRange], told: int, budget: SliceBudget) -> WaitingSteps:
         """Wake the fetches that wait for values in the ranges after `told`."""
         found: dict[int, RoutedView] = {}
         for entry in news:
@@ -344,13 +343,13 @@ class RouteIndex:
                 if value in self._views and entry.first(value, told) is not None:
                     found |= {view.wait_key: view for view in self._views[value]}
                 if budget.spend_units(1):
-                    yield
+                    yield None
         end = news[-1].end
         for wait_key, view in found.items():
             if wait_key in self._waiting and view.is_awaited():
                 yield from view.catch_up_to(end, budget)
                 if budget.spend_units(UNITS_OF_WAKING):
-                    yield
+                    yield None
 
 
 class RouteIndexes:

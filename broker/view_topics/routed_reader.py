@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.view_cache import Evaluated
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class RoutedReader:
             return None
         return self._pass(found, offset, end)
 
-    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+    def look(self, offset: int, budget: SliceBudget) -> WaitingSteps:
         """Evaluate the records of the view's value, at least in the range that holds the offset.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
@@ -79,7 +79,7 @@ class RoutedReader:
             shown_bytes += self._show(routed)
             offset = routed.header.last_offset + 1
             if budget.spend_units(UNITS_OF_SHOWING):
-                yield
+                yield None
                 if compaction != self.index.compaction:
                     return
 

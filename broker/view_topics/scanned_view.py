@@ -9,10 +9,12 @@ The first fetch to need a stretch scans it; what was found is kept in `Evaluated
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Hashable
 from typing import TYPE_CHECKING, Final
 
+from broker.loop.slices import Until, WaitingSteps
 from broker.storage.partition import Counted
+from broker.view_topics.framed_batches import Learning, SchemasMissing
 from broker.view_topics.view_cache import Evaluated, EvaluatedRanges
 from broker.view_topics.view_host import ViewHost
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -66,7 +68,7 @@ class ScannedPartition(ViewPartition):
         self.ranges.clear()
         self.host.leave(self._source_key, self.wait_key)
 
-    def look(self, offset: int, budget: SliceBudget) -> Iterator[None]:
+    def look(self, offset: int, budget: SliceBudget) -> WaitingSteps:
         """Find what is shown of some of the source from `offset` on, at least of the range that holds it.
 
         Raises: OffsetOutOfRange, WalError, DiskError.
@@ -97,7 +99,7 @@ class ScannedPartition(ViewPartition):
 
     # --- reading ---------------------------------------------------------------------------------------
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         """Show the records from the read's offset on.
 
         Raises:
@@ -123,33 +125,39 @@ class ScannedPartition(ViewPartition):
                 if read.position == looked_at:
                     # What was found has been evicted already, or nothing was: others have their turn first.
                     slices += 1
-                    yield
+                    yield None
                 looked_at = read.position
-                slices += yield from self._look_in_turn(read.position, budget)
+                try:
+                    slices += yield from self._look_in_turn(read.position, budget)
+                except SchemasMissing as missing:
+                    if not (yield from self.host.shared(Learning).steps(missing, self.topic.name)):
+                        # The fetch waits as at the end, and the next one asks again.
+                        return
+                    looked_at = NOWHERE
             elif not self.show(entry, read):
                 return
             elif budget.spend_units(UNITS_OF_KNOWN):
-                yield
+                yield None
 
-    def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+    def _look_in_turn(self, offset: int, budget: SliceBudget) -> Generator[Until | None, None, int]:
         """Call `look` when few enough others do, as each holds bytes in memory; return the slices it took."""
         host, slices = self.host, 0
         if self.is_easy(offset):
-            for _ in self.look(offset, budget):
+            for pause in self.look(offset, budget):
                 slices += 1
-                yield
+                yield pause
             return slices
         while host.looking >= LOOKING_MAX:
-            yield
+            yield None
         host.looking += 1
         try:
-            for _ in self.look(offset, budget):
+            for pause in self.look(offset, budget):
                 slices += 1
-                yield
+                yield pause
         finally:
             host.looking -= 1
         if host.loop.scheduler.pending:
-            yield
+            yield None
         return slices
 
     def _is_long(self, read: ViewRead) -> bool:
@@ -181,7 +189,7 @@ class ScannedPartition(ViewPartition):
         if self.seen < self.high_watermark:
             self.host.schedule(self)
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Scan new records and wake the fetches for which enough of them are shown."""
         while self.seen < self.high_watermark and self.is_awaited():
             try:
@@ -195,9 +203,12 @@ class ScannedPartition(ViewPartition):
             except (WalError, DiskError):
                 # The fetches learn of it when their time is up and they read the source themselves.
                 return
+            except SchemasMissing as missing:
+                self.host.shared(Learning).aside(missing, self.topic.name, self.watch)
+                return
             self.caught_up(*found)
 
-    def catch_up_to(self, end: int, budget: SliceBudget) -> Iterator[None]:
+    def catch_up_to(self, end: int, budget: SliceBudget) -> WaitingSteps:
         """Scan new records up to `end`, then wake the fetches once for all of them."""
         shown_bytes = 0
         try:

@@ -8,10 +8,11 @@ view over the topic finds what is shown of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.database_view import DatabasePartition
 from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
@@ -60,14 +61,16 @@ class StableMetaPartition(DatabasePartition):
         super().forget()
         self._records.ranges.clear()
 
-    def look_at(self, entry: VersionedEntry, offset: int, budget: SliceBudget) -> Generator[None, None, int]:
+    def look_at(
+        self, entry: VersionedEntry, offset: int, budget: SliceBudget
+    ) -> Generator[Until | None, None, int]:
         """Find what the view shows of an entry, and return its size."""
         is_record = entry.kind == EntryKind.DATA and entry.stream_id == self._records.stream_id
         if is_record and self._shows_records:
             yield from self._look_into(entry, budget)
         return (yield from super().look_at(entry, offset, budget))
 
-    def _look_into(self, entry: VersionedEntry, budget: SliceBudget) -> Iterator[None]:
+    def _look_into(self, entry: VersionedEntry, budget: SliceBudget) -> WaitingSteps:
         while self._is_stored(entry) and self._known(entry) is None:
             yield from self._records.look(self._first_of(entry), budget)
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.loop.loop import Loop
+    from broker.storage.schemas import Schemas
     from broker.storage.vnodes import Vnodes
     from broker.view_topics.view_cache import CacheBudget
     from broker.view_topics.view_pacing import Pacing
@@ -38,6 +39,10 @@ class ViewHost(Protocol):
     @property
     def loop(self) -> Loop:
         """The event loop of the node."""
+
+    @property
+    def schemas(self) -> Schemas:
+        """The schemas that values name."""
 
     @property
     def vnodes(self) -> Vnodes:

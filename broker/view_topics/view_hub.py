@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.loop.loop import Loop
-    from broker.loop.slices import Steps
+    from broker.loop.slices import WaitingSteps
+    from broker.storage.schemas import Schemas
     from broker.storage.vnode import Vnode
     from broker.storage.vnodes import Vnodes
     from broker.view_topics.view_host import ViewHost
@@ -72,10 +73,13 @@ DONE: Final = object()
 class ViewHub:
     """The views of one broker."""
 
-    def __init__(self, metadata: Metadata, loop: Loop, vnodes: Vnodes) -> None:
+    def __init__(
+        self, metadata: Metadata, loop: Loop, vnodes: Vnodes, schemas: Callable[[], Schemas]
+    ) -> None:
         self.metadata = metadata
         self.loop = loop
         self.vnodes = vnodes
+        self._schemas = schemas
         # Ranges of indexes are replaced much faster than batches that views show, and must not evict those.
         self.index_budget = CacheBudget(lambda: metadata.config.kawal_views_cache_bytes // 2)
         self.budget = CacheBudget(self._shown_bytes_max)
@@ -99,6 +103,11 @@ class ViewHub:
         """Return the memory for shown batches: at least half, as an index keeps one range of any size."""
         limit_bytes = self.metadata.config.kawal_views_cache_bytes
         return limit_bytes - min(self.index_budget.used_bytes, limit_bytes // 2)
+
+    @property
+    def schemas(self) -> Schemas:
+        """The schemas that values name."""
+        return self._schemas()
 
     @property
     def used_bytes(self) -> int:
@@ -223,18 +232,18 @@ class ViewHub:
         if self._queued or self._grown:
             self._begin_soon()
 
-    def _work(self) -> Steps:
+    def _work(self) -> WaitingSteps:
         """Let every view with new records catch up; a slice may serve many of them."""
         busy_ns, clock_ns = 0, self.loop.stats.clock_ns
         steps = self._catch_up()
         try:
             while True:
                 began_ns = clock_ns()
-                is_over = next(steps, DONE) is DONE
+                pause: Any = next(steps, DONE)
                 busy_ns += clock_ns() - began_ns
-                if is_over:
+                if pause is DONE:
                     break
-                yield
+                yield pause
         finally:
             self._working = False
             if busy_ns > REST_FROM_NS:
@@ -242,12 +251,12 @@ class ViewHub:
             if self._queued or self._grown:
                 self._begin_soon()
 
-    def _catch_up(self) -> Steps:
+    def _catch_up(self) -> WaitingSteps:
         budget = SliceBudget(self.loop.stats.clock_ns)
         for watcher in self._take_queued():
             yield from watcher.catch_up(budget)
             if budget.spend_units(1 + self._take_compiled() * COMPILE_UNITS):
-                yield
+                yield None
 
     def _take_queued(self) -> list[Watcher]:
         """Take the watchers that have new records and for which fetches wait."""

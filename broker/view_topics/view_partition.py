@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from broker.loop.slices import WaitingSteps
 from broker.storage.partition import Partition
 from protocol.record_writer import empty_batch
 from protocol.records import iter_batches, patch_last_offset, read_batch_header
@@ -205,7 +206,7 @@ class ViewPartition(Partition):
         """Arrange that a fetch that has read up to `position` and was parked is woken by new records."""
         raise NotImplementedError
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Evaluate new records for the fetches that wait, yielding when the budget says so."""
         raise NotImplementedError
 
@@ -221,6 +222,6 @@ class ViewPartition(Partition):
         """
         raise NotImplementedError
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         """Fill the read, yielding after each slice of work."""
         raise NotImplementedError

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from broker.view_topics.view_slices import SliceBudget
+    from broker.loop.slices import WaitingSteps
+from broker.view_topics.view_slices import SliceBudget
 
 SETTLED_MS: Final = 250
 """The age from which records are not new: see `ViewPartition.has_news`."""
@@ -25,7 +25,7 @@ class Watcher(Protocol):
     def is_awaited(self) -> bool:
         """Whether a fetch waits for it."""
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Evaluate new records for the fetches that wait, yielding when the budget says so."""
 
 

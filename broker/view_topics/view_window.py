@@ -7,10 +7,10 @@ state with which readers begin: broker/view_topics/view_snapshots.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.config.view_bounds import Bound, parse_bound, parse_speed
+from broker.loop.slices import WaitingSteps
 from broker.storage.partition import Counted
 from broker.storage.timestamps import first_at_or_after, newest_of
 from broker.view_topics.view_compaction import CompactedSource
@@ -190,7 +190,7 @@ class WindowPartition(ViewPartition):
 
     # --- reading ---------------------------------------------------------------------------------------
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         """Show the records that lie between the bounds and are due."""
         end = self.high_watermark
         if read.position >= end:
@@ -232,7 +232,7 @@ class WindowPartition(ViewPartition):
         elif self._pacing is None:
             self.inner.began_waiting(position, now_ms)
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Let the inner view catch up; it is the one that is called."""
         yield from self.inner.catch_up(budget)
 

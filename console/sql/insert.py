@@ -174,6 +174,10 @@ def _target(session: Session, reader: Reader, now_ms: int) -> Target:
 def _with_columns(topic: TopicResult) -> Columns:
     if topic.kind != "log":
         raise CommandError(f"{topic.name!r} is a view over {topic.source!r} and read-only")
+    if topic.value_format == "registry":
+        raise CommandError(
+            f"the values of {topic.name!r} are framed for a schema registry; write them with its serialisers"
+        )
     if not topic.columns:
         raise CommandError(
             f"topic {topic.name!r} declares no columns; set kawal.columns on it, or create it with CREATE"

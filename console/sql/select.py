@@ -112,6 +112,11 @@ def _from_topic(session: Session, topic: TopicResult, statement: Statement) -> F
             f"{topic.name!r} is a view; select from {topic.source!r}, or read it with"
             f" 'kawal consume {topic.name}'"
         )
+    if topic.value_format == "registry":
+        raise CommandError(
+            f"the values of {topic.name!r} are framed for a schema registry, which the server reads: make a"
+            " view (CREATE TOPIC name AS SELECT …) and read that"
+        )
     plan = plan_view(statement, parse_columns(topic.columns) if topic.columns else None)
     records = chain.from_iterable(
         _partition(session, topic.name, index, build_evaluator(plan)) for index in range(topic.partitions)

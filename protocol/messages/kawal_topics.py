@@ -57,6 +57,8 @@ class TopicResult:
     schema: str = wire(String, default="")
     columns: str = wire(String, default="")
     """The declared columns of a log, as kawal.columns has them."""
+    value_format: str = wire(String, "0+", tag=0, default="")
+    """The form of a log's values, as kawal.value.format has it; "" for JSON."""
 
 
 @message(api=ApiKey.KAWAL_TOPICS, versions="0", flexible="0+")

@@ -30,13 +30,15 @@ def test_every_loop_is_python(
     name: str, write: Callable[..., str], filters: bool, projects: bool, need: str | None
 ) -> None:
     needs = frozenset(NEEDS if need is None else [need])
-    source = write(needs, loads=["a = 1"], decodes="value" in needs, filters=filters, projects=projects)
+    source = write(
+        needs, loads=["a = 1"], decodes="value" in needs, filters=filters, projects=projects, framed=False
+    )
     codes: dict[str, ast.expr] = {"PREDICATE": ast.Constant(True), "VALUE": ast.Constant(None)}
     assert compile_function(source, codes, {}, name).__name__ == name
 
 
 def test_what_is_not_needed_is_not_decoded() -> None:
-    source = BATCHES(frozenset({"key"}), loads=[], decodes=False, filters=True, projects=False)
+    source = BATCHES(frozenset({"key"}), loads=[], decodes=False, filters=True, projects=False, framed=False)
     assert "decode(" not in source
     assert "read_headers" not in source
     assert "rowts" not in source

@@ -35,7 +35,7 @@ def test_steps_in_pairs_rest_after_every_second_one() -> None:
     done: list[int] = []
     seen = []
 
-    def wrapped() -> Steps:
+    def wrapped() -> WaitingSteps:
         made = yield from in_pairs(steps(5, "made", done))
         seen.append(made)
 

@@ -2,60 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
 
-from broker.core import Broker
-from broker.start import open_broker
-from broker.storage.schemas import Lookups
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
-from registry.errors import Unreachable
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, read, send
-
-PAGES: dict[str, Any] = {
-    **{f"schemas/ids/{number}": {"schemaType": "JSON", "schema": "{}"} for number in range(1, 100)},
-    "schemas/ids/100": {"schema": '"string"'},
-}
-
-
-class WithRegistry(Gateway):
-    """A broker with a registry of pages."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.asked: list[str] = []
-        self.away = False
-        super().__init__(kawal_schema_registry_url="http://registry:8081", **settings)
-
-    def ask(self, path: str) -> Any:
-        self.asked.append(path)
-        if self.away:
-            raise Unreachable("nothing answers")
-        return PAGES.get(path)
-
-    def _open(self) -> Broker:
-        return open_broker(
-            self.disk,
-            self.config,
-            random=Random(self.now_ms),
-            now_ms=self.now_ms,
-            wall_ms=self.now_ms,
-            lookups=Lookups(lambda _: self.ask),
-        )
+from tests.broker.registries import WithRegistry, framed
 
 
 def of(*values: bytes | None) -> bytearray:
     return encode_batch([Record(at, START_MS, b"k", value) for at, value in enumerate(values)])
-
-
-def framed(identity: int, payload: bytes = b"{}") -> bytes:
-    return struct.pack(">bi", 0, identity) + payload
 
 
 def refused(answer: Any) -> list[tuple[int, str]]:

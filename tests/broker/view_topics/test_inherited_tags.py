@@ -167,7 +167,7 @@ def test_a_reader_that_leaves_while_tags_are_learned_leaves_nothing_half_done() 
     view = view_of(gateway)
     assert view.evaluator.plan.used_columns
     assert view._inherited is not None
-    steps = view._inherited.steps(lambda *_: iter([None, None]), 0)
+    steps = view._inherited.steps(lambda *_: (None for _ in range(2)), 0)
     next(steps)
     assert isinstance(steps, Generator)
     steps.close()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from broker.loop.slices import WaitingSteps
 from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.scanned_view import FETCH_MS, LOOKING_MAX, is_aborted
 from broker.view_topics.view_cache import Evaluated
@@ -87,7 +86,7 @@ def test_only_a_few_fetches_look_at_the_same_time_and_all_are_answered(
     most = 0
     look = QueryPartition.look
 
-    def counted(self: QueryPartition, offset: int, budget: SliceBudget) -> Iterator[None]:
+    def counted(self: QueryPartition, offset: int, budget: SliceBudget) -> WaitingSteps:
         nonlocal most
         for rest in look(self, offset, budget):
             most = max(most, gateway.broker.views.looking)

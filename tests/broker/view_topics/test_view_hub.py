@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from uuid import UUID
@@ -12,6 +11,7 @@ import pytest
 
 from broker.catalogue.catalogue_records import TopicCreated, ViewDefinition
 from broker.catalogue.topics import Topic
+from broker.loop.slices import WaitingSteps
 from broker.storage.partition import Partition
 from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.view_hub import KINDS, REST_MS_MAX, ViewHub
@@ -30,7 +30,7 @@ class EvenPartition(ViewPartition):
     looks = 0
     seen = 0
 
-    def steps(self, read: ViewRead) -> Iterator[None]:
+    def steps(self, read: ViewRead) -> WaitingSteps:
         while read.position < self.high_watermark and not read.is_full:
             result = self.vnode.log.read(self.stream_id, read.position, 1)
             type(self).looks += 1
@@ -38,13 +38,13 @@ class EvenPartition(ViewPartition):
             if read_batch_header(found).base_offset % 2 == 0:
                 read.add(found, len(found), result.next_offset)
             read.position = result.next_offset
-            yield
+            yield None
 
     def began_waiting(self, position: int, now_ms: int) -> None:
         self.seen = position
         self.host.join(self.stream_id, self.wait_key).watch(self)
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         read = ViewRead(self.seen, 1 << 20)
         yield from self.steps(read)
         self.seen = read.position
@@ -193,11 +193,11 @@ class Scheduling:
     def is_awaited(self) -> bool:
         return True
 
-    def catch_up(self, budget: SliceBudget) -> Iterator[None]:
+    def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         self.passes += 1
         if self.then is not None:
             self.hub.schedule(self.then)
-        yield
+        yield None
 
 
 def test_news_that_come_during_a_pass_are_not_forgotten() -> None:
