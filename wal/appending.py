@@ -127,6 +127,19 @@ class LogAppending(LogReading):
             self._note_named(stream_id, named, prefix)
         return Appended(base, next_offset, version)
 
+    def keep_together(self, size_bytes: int, *, entries: int, records: int) -> None:
+        """Have the next appends, up to so many in all, join one frame: a crash keeps all of them or none.
+
+        What is larger than a frame may be (`frame_bytes_max`) is only kept in order.
+        """
+        frame, options = self._open, self._state.options
+        if frame is not None and (
+            frame.payload_bytes + size_bytes > options.frame_bytes_max
+            or frame.entry_count + entries > options.frame_entries_max
+            or frame.next_version - frame.base_version > FRAME_RECORDS_MAX - records
+        ):
+            self._next_frame()
+
     def _note_producer(
         self,
         stream_id: int,

@@ -296,3 +296,28 @@ def test_batches_that_claim_all_records_there_can_be_go_into_frames_that_can_cou
     again = open_log(disk.crash())
     assert (again.high_watermark(1), again.high_watermark(2)) == (3 * claims, 5)
     assert again.next_version == 3 * claims + 5
+
+
+@pytest.mark.parametrize("room", ["bytes", "entries"])
+def test_appends_that_are_kept_together_join_one_frame(room: str) -> None:
+    size = len(batch())
+    limits = {"bytes": {"frame_bytes_max": 3 * size}, "entries": {"frame_entries_max": 3}}[room]
+    log = appending(small_options(**limits))
+    log.append(1, batch())
+    log.append(1, batch())
+    log.keep_together(2 * size, entries=2, records=2)
+    log.append(1, batch())
+    log.append(2, batch())
+    assert [frame.entry_count for frame in log._state.pending] == [2, 2]
+    log.keep_together(size, entries=1, records=1)
+    log.append(3, batch())
+    assert [frame.entry_count for frame in log._state.pending] == [2, 3]
+
+
+def test_a_log_without_an_open_frame_keeps_together_what_comes() -> None:
+    log = appending()
+    log.keep_together(1_000, entries=2, records=2)
+    assert list(log._state.pending) == []
+    log.append(1, batch())
+    log.append(2, batch())
+    assert [frame.entry_count for frame in log._state.pending] == [2]
