@@ -208,6 +208,13 @@ def acl_of(record: AclAdded | AclRemoved) -> Acl:
     return Acl(*msgspec.structs.astuple(record))
 
 
+class FeatureLevel(msgspec.Struct, tag="feature_level", frozen=True, kw_only=True):
+    """The feature (broker/config/features.py) runs at this level from here on."""
+
+    name: str
+    level: int
+
+
 class ProducerIdBlock(msgspec.Struct, tag="producer_ids", frozen=True, kw_only=True):
     """All producer ids below `next_id` may have been given out; none is ever given out again."""
 
@@ -241,6 +248,7 @@ CatalogueRecord: TypeAlias = (
     | ClientQuotas
     | AclAdded
     | AclRemoved
+    | FeatureLevel
     | ProducerIdBlock
     | StreamIdsUsed
 )

@@ -15,6 +15,18 @@ def plan_nothing() -> None:
     """Do nothing: the other half of a change that is done in one step, as those of settings are."""
 
 
+def plan_level(levels: dict[str, int], name: str, level: int) -> Halves:
+    """Give a feature another level, as far as is right while its record may still be lost."""
+    before = dict(levels)
+    levels[name] = level
+
+    def undo() -> None:
+        levels.clear()
+        levels.update(before)
+
+    return plan_nothing, undo
+
+
 def plan_settings(table: Settings, name: str, configs: dict[str, str], changed: Told) -> Halves:
     """Apply settings as far as is right while their record may still be lost."""
     before = table.get(name, {})

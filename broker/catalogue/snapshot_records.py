@@ -16,6 +16,7 @@ from broker.catalogue.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
     ClientQuotas,
+    FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
     ScramCredentials,
@@ -59,6 +60,8 @@ class SnapshotRecords:
                 self._put((ScramCredentials, record.user), record, is_set=bool(record.credentials))
             case ClientQuotas():
                 self._put((ClientQuotas, record.entity), record, is_set=bool(record.values))
+            case FeatureLevel():
+                self._put((FeatureLevel, record.name), record, is_set=True)
             case AclAdded() | AclRemoved():
                 subject = AclAdded, repr(acl_of(record))
                 self._put(subject, record, is_set=isinstance(record, AclAdded))

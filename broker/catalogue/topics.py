@@ -25,6 +25,7 @@ from broker.catalogue.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
     ClientQuotas,
+    FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
     ProducerIdBlock,
@@ -40,7 +41,7 @@ from broker.catalogue.catalogue_records import (
 from broker.catalogue.database_table import DatabaseRecord, Databases
 from broker.catalogue.quota_table import QuotaTable
 from broker.catalogue.reload_plan import plan_reload
-from broker.catalogue.settings_plan import Settings, Told, plan_nothing, plan_settings
+from broker.catalogue.settings_plan import Settings, Told, plan_level, plan_nothing, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
 from broker.catalogue.stream_table import StreamTable, runs_of
 from broker.config.topic_names import collision_key
@@ -166,6 +167,7 @@ class Catalogue:
         self.acls = AclTable()
         self.quotas = QuotaTable()
         self._config_listeners: list[Callable[[], None]] = []
+        self.feature_levels: dict[str, int] = {}  # those that were set
         self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}  # by topic id, database
 
@@ -235,6 +237,8 @@ class Catalogue:
                 return Change(*self.quotas.plan(record))
             case AclAdded() | AclRemoved():
                 return Change(*self.acls.plan(record))
+            case FeatureLevel():
+                return Change(*plan_level(self.feature_levels, record.name, record.level))
             case ProducerIdBlock():
                 return Change(lambda: self.reserve_producer_ids(record.next_id), plan_nothing)
             case StreamIdsUsed():
@@ -244,10 +248,8 @@ class Catalogue:
             case _:
                 return self._plan_database(record)
 
-    def _set(
-        self, table: Settings, name: str, settings: dict[str, str], changed: Told = plan_nothing
-    ) -> Change:
-        return Change(*plan_settings(table, name, settings, changed))
+    def _set(self, table: Settings, name: str, new: dict[str, str], told: Told = plan_nothing) -> Change:
+        return Change(*plan_settings(table, name, new, told))
 
     def _plan_topic(self, record: TopicCreated) -> Change:
         topic = Topic(record)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from broker.config.features import FEATURES
+from broker.config.features import FEATURES, SHARE_GROUPS, SHARE_VERSION, level_of
 from broker.loop.call import Call
-from protocol.api_keys import PRIVATE_FROM
+from protocol.api_keys import PRIVATE_FROM, ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import (
     ApiVersion,
@@ -31,6 +31,19 @@ if TYPE_CHECKING:
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?\Z")
 
+LEVEL_0_SINCE: Final = 4
+"""The version from which on clients can read features whose least level is 0."""
+
+OF_SHARE_MEMBERS: Final = frozenset(
+    {
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+    }
+)
+"""The APIs that are not listed while there are no share groups."""
+
 
 def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsResponse:
     """List the APIs that are served."""
@@ -43,30 +56,33 @@ def handle(broker: Broker, call: Call[ApiVersionsRequest]) -> ApiVersionsRespons
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         call.connection.identify(name, version)
     return ApiVersionsResponse(
-        api_keys=advertised(),
+        api_keys=advertised(broker),
         supported_features=[
-            SupportedFeatureKey(name=name, min_version=level, max_version=level)
-            for name, level in FEATURES.values()
+            SupportedFeatureKey(name=name, min_version=least, max_version=level)
+            for name, level, least in FEATURES.values()
+            if least > 0 or call.version >= LEVEL_0_SINCE
         ],
         finalized_features_epoch=broker.meta.log.next_version,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in FEATURES.values()
+            for name in FEATURES
+            if (level := level_of(name, broker.catalogue.feature_levels))
         ],
     )
 
 
-def unsupported() -> ApiVersionsResponse:
+def unsupported(broker: Broker) -> ApiVersionsResponse:
     """Return the answer, in the v0 layout, to a version of ApiVersions that is not served."""
-    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=advertised())
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=advertised(broker))
 
 
-def advertised() -> list[ApiVersion]:
+def advertised(broker: Broker) -> list[ApiVersion]:
     """Return the rows of the answer, by key."""
     from broker.handlers import APIS
 
+    has_shares = level_of(SHARE_VERSION, broker.catalogue.feature_levels) >= SHARE_GROUPS
     return [
         ApiVersion(api_key=api.key, min_version=api.advertised_minimum, max_version=api.maximum)
         for api in sorted(APIS.values(), key=lambda api: api.key)
-        if api.key < PRIVATE_FROM
+        if api.key < PRIVATE_FROM and (has_shares or api.key not in OF_SHARE_MEMBERS)
     ]

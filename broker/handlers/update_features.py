@@ -1,8 +1,9 @@
 """UpdateFeatures: v0-2.
 
-Behaviour: the features of broker/config/features.py are finalized at their only level.  Asking for that level
-succeeds and changes nothing; any other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
-Differences from Apache Kafka: fewer features, each with a single level.
+Behaviour: changes the level of share.version (broker/config/features.py), answered when that is durable; the
+other features have one level each.  Asking for the level that a feature has succeeds and changes nothing; any
+other answers INVALID_UPDATE_VERSION, and one refusal refuses all.
+Differences from Apache Kafka: fewer features.
 Version notes: v1 upgrade type and dry run (KIP-778); v2 no results of single features (KIP-1022).
 """
 
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from broker.config.features import FEATURES
-from broker.loop.call import Call
+from broker.catalogue.catalogue_records import FeatureLevel
+from broker.config.features import FEATURES, level_of
+from broker.errors import RequestError
+from broker.loop.call import PARKED, Call, Parked
 from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.update_features import (
     FeatureUpdateKey,
@@ -27,8 +30,8 @@ UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 RESULTS_UNTIL: Final = 1
 
 
-def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse:
-    """Accept updates to the present level."""
+def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesResponse | Parked:
+    """Check all updates, then record those that change something."""
     updates = call.request.feature_updates
     for update in updates:
         problem = _problem(broker, call.version, update)
@@ -42,11 +45,36 @@ def handle(broker: Broker, call: Call[UpdateFeaturesRequest]) -> UpdateFeaturesR
                 ),
             )
     results = [UpdatableFeatureResult(feature=update.feature, error_message="NONE") for update in updates]
-    return UpdateFeaturesResponse(results=results if call.version <= RESULTS_UNTIL else [])
+    response = UpdateFeaturesResponse(results=results if call.version <= RESULTS_UNTIL else [])
+    if call.request.validate_only:
+        return response
+    return _recorded(broker, call, updates, response)
+
+
+def _recorded(
+    broker: Broker,
+    call: Call[UpdateFeaturesRequest],
+    updates: list[FeatureUpdateKey],
+    response: UpdateFeaturesResponse,
+) -> UpdateFeaturesResponse | Parked:
+    """Record the levels that change; answer when they are durable."""
+    levels, now_ms = broker.catalogue.feature_levels, call.received_ms
+    try:
+        for update in updates:
+            if update.max_version_level != level_of(update.feature, levels):
+                record = FeatureLevel(name=update.feature, level=update.max_version_level)
+                broker.metadata_log.append(record, now_ms)
+    except RequestError as error:
+        return UpdateFeaturesResponse(error_code=error.code)
+    broker.metadata_log.when_durable(
+        lambda error: call.reply(response if error is None else UpdateFeaturesResponse(error_code=error)),
+        now_ms,
+    )
+    return PARKED
 
 
 def _problem(broker: Broker, version: int, update: FeatureUpdateKey) -> str | None:
-    """Return the reason why the update is refused, in Kafka's words; None if it changes nothing."""
+    """Return the reason why the update is refused, in Kafka's words; None if it may be made."""
     level, node_id = update.max_version_level, broker.config.node_id
     feature = FEATURES.get(update.feature)
     if version > 0 and update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
@@ -57,6 +85,15 @@ def _problem(broker: Broker, version: int, update: FeatureUpdateKey) -> str | No
         if level == 0:
             return f"Feature {update.feature} not found."
         return f"Local controller {node_id} does not support this feature."
-    if level != feature.level:
-        return f"Local controller {node_id} only supports versions {feature.level}-{feature.level}"
+    if not feature.least <= level <= feature.level:
+        return f"Local controller {node_id} only supports versions {feature.least}-{feature.level}"
+    present = level_of(feature.name, broker.catalogue.feature_levels)
+    is_downgrade = update.upgrade_type != UPGRADE if version > 0 else update.allow_downgrade
+    if level < present and not is_downgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or"
+            " unsafe downgrade."
+        )
+    if level > present and is_downgrade:
+        return "Can't downgrade to a newer version."
     return None

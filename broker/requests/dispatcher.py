@@ -61,7 +61,7 @@ class Dispatcher:
             call.version = 0
             if call.connection.login is not None:
                 call.connection.login.versions_refused()
-            call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")())
+            call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")(self._broker))
             return
         if not api.loaded:
             self._serve_from_thread(api, call, data, position)
@@ -139,6 +139,9 @@ class Dispatcher:
 
     def admit(self, api: Api, call: Call[Any], now_ms: int) -> bool:
         """Bring a call to the gate, and handle it if it passes; True if it is held there."""
+        if self._broker.catalogue.feature_levels and (refused := self._feature_refusal(call)) is not None:
+            call.reply(refused)
+            return False
         try:
             verdict = self._gate.admit(call, now_ms)
         except GateClosed as closed:
@@ -156,6 +159,12 @@ class Dispatcher:
         else:
             call.reply(verdict)
         return False
+
+    def _feature_refusal(self, call: Call[Any]) -> object | None:
+        """Return the answer to a request of a feature that was turned off."""
+        from broker.requests.features_off import refusal
+
+        return refusal(call, self._broker.catalogue.feature_levels)
 
     def _checked(self, api: Api, call: Call[Any], checks: Checks) -> WaitingSteps:
         """Go on with the checks of a request, then with its handler."""
