@@ -115,7 +115,7 @@ class Broker:
         self.vnodes = Vnodes(self.meta, vnodes)
         self.views = ViewHub(self, self, self.vnodes, lambda: self.schemas)
         self._open_metadata()
-        self.coordinators = NodeCoordinators(self, self, random, self.producer_ids)
+        self.coordinators = NodeCoordinators(self, self, random, self.producer_ids, lambda: self.share_queues)
         self.member_reads = MemberReads(self, self, lambda: self.groups, now_ms)
         self.poll_watch = PollWatch(self, self, self.connections, lambda: self.groups, now_ms)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)

@@ -176,6 +176,10 @@ class Config:
     group_share_partition_max_record_locks: int = _of("group.share.partition.max.record.locks")
     group_share_min_partition_max_record_locks: int = _of("group.share.min.partition.max.record.locks")
     group_share_max_partition_max_record_locks: int = _of("group.share.max.partition.max.record.locks")
+    errors_deadletterqueue_auto_create_topics_enable: bool = _of(
+        "errors.deadletterqueue.auto.create.topics.enable"
+    )
+    errors_deadletterqueue_topic_name_prefix: str = _of("errors.deadletterqueue.topic.name.prefix")
     kawal_rebalance_interval_ms: int = _of("kawal.rebalance.interval.ms")
     kawal_group_max_bytes: int = _of("kawal.group.max.bytes")
     kawal_groups_max_bytes: int = _of("kawal.groups.max.bytes")

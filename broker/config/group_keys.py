@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from broker.config.config_keys import ConfigType, Key, Value
+from broker.config.queue_keys import QUEUE_KEYS
 
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 LIST = ConfigType.LIST
@@ -117,7 +118,7 @@ _TABLE: tuple[Key, ...] = (
 )
 # fmt: on
 
-GROUP_KEYS: dict[str, Key] = {key.name: key for key in _TABLE}
+GROUP_KEYS: dict[str, Key] = {key.name: key for key in (*_TABLE, *QUEUE_KEYS)}
 """Every group configuration by name."""
 
 BOUNDS: dict[str, tuple[str, str]] = {

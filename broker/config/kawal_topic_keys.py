@@ -1,4 +1,4 @@
-"""The topic configurations that Kafka does not have: a topic's place, a view's definition, how views read.
+"""The topic configurations that Kafka 4.3 does not have: a topic's place, a view's definition, and more.
 
 DescribeConfigs lists a key only where it has a value. Keys of `FIXED_NAMES` are settled when the topic is
 created; those of `SHOWN_ONLY` follow from other facts and cannot be set at all.
@@ -256,6 +256,13 @@ VALUE_FORMAT_KEY: Final = Key(
     choices=("json", "registry"),
 )
 
+DEAD_LETTERS_KEY: Final = Key(
+    "errors.deadletterqueue.group.enable",
+    ConfigType.BOOLEAN,
+    False,
+    "Whether share groups may write dead letters into the topic (KIP-1191, Kafka 4.4).",
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -282,6 +289,7 @@ KAWAL_TOPIC_KEYS: Final = {
         BINDING_MAX_KEY,
         SCHEMA_VALIDATION_KEY,
         VALUE_FORMAT_KEY,
+        DEAD_LETTERS_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -1,6 +1,6 @@
 """The keys of share groups; a part of the table in server_keys.py, with Kafka's names, defaults and bounds.
 
-Source: Kafka 4.3's ShareGroupConfig and GroupCoordinatorConfig.
+Source: Kafka 4.3's ShareGroupConfig and GroupCoordinatorConfig; for dead letters Kafka 4.4's (KIP-1191).
 """
 
 from __future__ import annotations
@@ -50,5 +50,9 @@ SHARE_KEYS: tuple[Key, ...] = (
         "Smallest such number that a share group may have.", minimum=100, maximum=2000, unit="records"),
     Key("group.share.max.partition.max.record.locks", INT, 4000,
         "Largest such number that a share group may have.", minimum=2000, maximum=10_000, unit="records"),
+    Key("errors.deadletterqueue.auto.create.topics.enable", ConfigType.BOOLEAN, False,
+        "Create the dead-letter topic of a share group when its first letter is written.", dynamic=True),
+    Key("errors.deadletterqueue.topic.name.prefix", ConfigType.STRING, "dlq.",
+        "Beginning that names of dead-letter topics must have; empty: any.", dynamic=True),
 )
 # fmt: on

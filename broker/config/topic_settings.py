@@ -39,6 +39,7 @@ class TopicSettings:
     kawal_producer_binding_ttl_ms: int = 14 * 24 * 3_600_000
     kawal_producer_binding_max: int = 100_000
     kawal_schema_validation: str = "none"
+    errors_deadletterqueue_group_enable: bool = False
     kawal_columns: str = ""
     """The declared columns, if values are checked against them."""
 

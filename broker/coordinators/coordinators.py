@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from broker.coordinators.runtime import CoordinatorRuntime
     from broker.coordinators.shares import Shares
     from broker.coordinators.transactions import Transactions
+    from groups.share.state_records import ShareKey
 
 
 class Coordinators(Protocol):
@@ -34,6 +36,13 @@ class Coordinators(Protocol):
         """The transaction coordinator, loading if this is its first use."""
 
 
+class LetterWriter(Protocol):
+    """The writer of dead letters."""
+
+    def write_letters(self, keys: Collection[ShareKey]) -> None:
+        """Have the dead letters of share-partitions written."""
+
+
 _MODULES: Final = {
     OFFSETS_TOPIC: "broker.coordinators.groups",
     TRANSACTIONS_TOPIC: "broker.coordinators.transactions",
@@ -45,11 +54,20 @@ _MODULES: Final = {
 class NodeCoordinators:
     """Makes the coordinators, and passes on events that concern all of them."""
 
-    def __init__(self, metadata: Metadata, loop: Loop, random: Random, producer_ids: ProducerIds) -> None:
+    def __init__(
+        self,
+        metadata: Metadata,
+        loop: Loop,
+        random: Random,
+        producer_ids: ProducerIds,
+        letters: Callable[[], LetterWriter],
+    ) -> None:
+        """`letters()` returns what writes the dead letters of share groups."""
         self._metadata = metadata
         self._loop = loop
         self._random = random
         self._producer_ids = producer_ids
+        self._letters = letters
         self.guards = TransactionGuards()
         self._groups: Groups | None = None
         self._transactions: Transactions | None = None
@@ -107,6 +125,7 @@ class NodeCoordinators:
             from broker.coordinators.shares import Shares
 
             self._shares = Shares(self._metadata, self._loop, self._loop.clock.turn_ms)
+            self._shares.on_archiving = lambda keys: self._letters().write_letters(keys)
             self._runtimes.append(self._shares)
         return self._shares
 

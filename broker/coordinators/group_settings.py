@@ -6,10 +6,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.config import group_configs
+from broker.config.features import DEAD_LETTERS, SHARE_VERSION, level_of
 from broker.config.group_keys import BOUNDS
 from broker.config.group_limits import clamped
+from broker.config.queue_keys import COPY_HEADERS, COPY_RECORD, DEAD_LETTER_POLICY, DEAD_LETTER_TOPIC
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
 from groups.share.config import ShareGroupConfig
+from groups.share.states import AtLimit
 
 if TYPE_CHECKING:
     from broker.catalogue.live_config import LiveConfig
@@ -72,6 +75,41 @@ def share_reading(metadata: Metadata, group_id: str) -> ShareReading:
     isolation = group_configs.value("share.isolation.level", overrides, layers)
     may_renew = group_configs.value("share.renew.acknowledge.enable", overrides, layers)
     return ShareReading(isolation == "read_committed", may_renew is True)
+
+
+class DeadLetterSettings(NamedTuple):
+    """The settings of a share group for records that it gives up; without a topic they are archived."""
+
+    topic: str
+    copies_records: bool
+    copies_headers: bool
+
+
+def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSettings:
+    """Return where a group's dead letters go, and what is in them."""
+    layers = metadata.live_config.layers
+    overrides = metadata.catalogue.group_configs.get(group_id) or {}
+    topic = group_configs.value(DEAD_LETTER_TOPIC, overrides, layers)
+    assert isinstance(topic, str)
+    if group_configs.value(DEAD_LETTER_POLICY, overrides, layers) != AtLimit.TAIL.value:
+        topic = ""
+    return DeadLetterSettings(
+        topic,
+        group_configs.value(COPY_RECORD, overrides, layers) is True,
+        group_configs.value(COPY_HEADERS, overrides, layers) is True,
+    )
+
+
+def at_limit(metadata: Metadata, group_id: str) -> AtLimit:
+    """Return what becomes of records that a share group gives up."""
+    overrides = metadata.catalogue.group_configs.get(group_id)
+    if not overrides:
+        return AtLimit.DROP
+    policy = AtLimit(group_configs.value(DEAD_LETTER_POLICY, overrides, metadata.live_config.layers))
+    if policy != AtLimit.TAIL:
+        return policy
+    has_letters = level_of(SHARE_VERSION, metadata.catalogue.feature_levels) >= DEAD_LETTERS
+    return AtLimit.TAIL if has_letters and overrides.get(DEAD_LETTER_TOPIC) else AtLimit.DROP
 
 
 def bounded(metadata: Metadata, group_id: str, name: str) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, share_state_topic
 from broker.catalogue.topics import SHARE_STATE_TOPIC
-from broker.coordinators.group_settings import bounded
+from broker.coordinators.group_settings import at_limit, bounded
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.loop import Loop
+from broker.storage.vnode import Vnode
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
 from groups.share.delivery import Limits
@@ -57,6 +58,7 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
 
     def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
         self.on_freed: Callable[[list[ShareKey]], None] | None = None
+        self.on_archiving: Callable[[list[ShareKey]], None] | None = None
         super().__init__(ShareKind(metadata, loop), metadata, loop, now_ms)
 
     def _pump(self, now_ms: int) -> None:
@@ -64,6 +66,15 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
         freed = self._machine.take_freed()
         if freed and self.on_freed is not None:
             self.on_freed(freed)
+        if self.on_archiving is not None and (archiving := self._machine.take_archiving()):
+            self.on_archiving(archiving)
+
+    def state_vnode(self, key: ShareKey) -> Vnode | None:
+        """Return the vnode whose log takes the state of a share-partition now; None while there is none."""
+        topic = self._metadata.catalogue.find(SHARE_STATE_TOPIC)
+        if topic is None or self._backlog:
+            return None
+        return self._metadata.topics.partition(topic, self._machine.partition_of(key)).vnode
 
 
 def limits_of(metadata: Metadata, group_id: str) -> Limits:
@@ -72,6 +83,7 @@ def limits_of(metadata: Metadata, group_id: str) -> Limits:
         lock_ms=bounded(metadata, group_id, "share.record.lock.duration.ms"),
         delivery_count_max=bounded(metadata, group_id, "share.delivery.count.limit"),
         in_flight_max=bounded(metadata, group_id, "share.partition.max.record.locks"),
+        at_limit=at_limit(metadata, group_id),
     )
 
 

@@ -24,8 +24,8 @@ from broker.fetching.share_reader import Place, ReadSteps, find_partition
 from broker.loop.loop import Loop
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps
 from groups.errors import GroupError, InvalidRecordState, InvalidRequest
+from groups.share.acknowledgements import Acknowledgement, acknowledgement
 from groups.share.sessions import SessionKey, is_member_id
-from groups.share.share_partition import Acknowledgement, acknowledgement
 from groups.share.state_records import ShareKey
 from groups.share.states import Event
 from protocol.error_codes import ErrorCode

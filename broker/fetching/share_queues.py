@@ -8,8 +8,8 @@ acquire at that moment: of many members that wait, as many are woken as there ar
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_settings import share_reading
@@ -25,6 +25,9 @@ from groups.share.state_records import ShareKey
 from groups.share.table import Answer, no_answer
 from wal.disk import DiskError
 from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.fetching.dead_letters import DeadLetters
 
 COUNTED_BYTES_MAX: Final = 1 << 20
 """The bytes of a partition that are counted for a fetch that wants more than one; more count as enough."""
@@ -106,6 +109,18 @@ class ShareQueues:
             return partition.read(offset, room).size_bytes
         except (RequestError, GroupError, WalError, DiskError):
             return max_bytes
+
+    # --- dead letters ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def _letters(self) -> DeadLetters:
+        from broker.fetching.dead_letters import DeadLetters
+
+        return DeadLetters(self._metadata, self._loop, self._shares)
+
+    def write_letters(self, keys: Collection[ShareKey]) -> None:
+        """Have the dead letters of share-partitions written."""
+        self._letters.write(keys)
 
     # --- sessions that end ----------------------------------------------------------------------------------
 

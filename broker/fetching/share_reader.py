@@ -185,28 +185,17 @@ class ShareReader:
     # --- reading --------------------------------------------------------------------------------------------
 
     def _piece(self, partition: Partition, offset: int, end: int) -> Generator[Until | None, None, Piece]:
-        room = min(PIECE_BYTES, self._reading.max_bytes - self.size_bytes)
-        parts: list[Part]
-        minimum_one = not self.size_bytes
+        read = ViewRead(
+            offset,
+            min(PIECE_BYTES, self._reading.max_bytes - self.size_bytes),
+            minimum_one=not self.size_bytes,
+            now_ms=self._now_ms,
+            reader=(self._reading.group_id, self._reading.member_id),
+        )
+        piece = yield from read_piece(partition, read, end, self._offload)
         if isinstance(partition, ViewPartition):
-            read = ViewRead(
-                offset,
-                room,
-                minimum_one=minimum_one,
-                now_ms=self._now_ms,
-                reader=(self._reading.group_id, self._reading.member_id),
-            )
-            yield from partition.steps(read)
-            self.views.append((partition, read.position))
-            parts, reached = read.parts, read.position
-        else:
-            result = partition.read(offset, room, minimum_one=minimum_one, end=end)
-            parts, reached = result.parts, result.next_offset
-        if any(isinstance(part, FileRange) for part in parts):
-            data = yield from in_thread(self._offload, lambda: _joined(parts))
-        else:
-            data = _joined(parts)
-        return Piece(memoryview(data), offset, reached)
+            self.views.append((partition, piece.end))
+        return piece
 
     def _acquire(
         self,
@@ -289,6 +278,27 @@ class ShareReader:
         if stop > start >= 0:
             parts.append(piece.data[start:stop])
             self.size_bytes += stop - start
+
+
+def read_piece(
+    partition: Partition, read: ViewRead, end: int, offload: Offload
+) -> Generator[Until | None, None, Piece]:
+    """Read a part of a partition, stored or a view, up to an offset.
+
+    Raises: OffsetOutOfRange, WalError, DiskError.
+    """
+    parts: list[Part]
+    if isinstance(partition, ViewPartition):
+        yield from partition.steps(read)
+        parts, reached = read.parts, read.position
+    else:
+        result = partition.read(read.offset, read.max_bytes, minimum_one=read.minimum_one, end=end)
+        parts, reached = result.parts, result.next_offset
+    if any(isinstance(part, FileRange) for part in parts):
+        data = yield from in_thread(offload, lambda: _joined(parts))
+    else:
+        data = _joined(parts)
+    return Piece(memoryview(data), read.offset, reached)
 
 
 def find_partition(metadata: Metadata, place: Place) -> Partition:

@@ -58,6 +58,9 @@ class Stats:
         "connections_closed",
         "connections_opened",
         "connections_refused",
+        "dead_letter_failures",
+        "dead_letters_held",
+        "dead_letters_written",
         "on_logged",
         "received_bytes",
         "refused_clients",
@@ -78,6 +81,11 @@ class Stats:
         # By api_key << 16 | version, and by api_key.
         self.requests: dict[int, RequestStats] = {}
         self.apis: dict[int, ApiStats] = {}
+        # Dead letters of share groups: stored ones, attempts that failed, and the share-partitions whose
+        # letters wait since then.
+        self.dead_letters_written = 0
+        self.dead_letter_failures = 0
+        self.dead_letters_held = 0
         self.received_bytes = 0
         self.sent_bytes = 0
         self.connections_opened = 0

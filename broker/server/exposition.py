@@ -69,6 +69,8 @@ COUNTERS: Final = {
     "fetch_sessions_refused": "Fetches answered without the session they asked for, as there was no room.",
     "group_members_refused": "Members of groups refused because of the memory that members take.",
     "producer_records_repeated": "Records dropped because they repeat others (kawal.dedup=seqno).",
+    "share_dead_letters": "Dead letters of share groups that were stored.",
+    "share_dead_letter_failures": "Attempts to store dead letters that failed; they are repeated.",
     "commits_failed": "Commits that failed on the disk; none of their records was acknowledged.",
     "compaction_passes": "Partitions compacted by key, each pass counted.",
     "compaction_failures": "Compaction passes that failed.",
@@ -80,6 +82,8 @@ COUNTERS: Final = {
 GAUGES: Final = {
     "connections": "Connections of Kafka clients.",
     "parked_fetches": "Fetches that wait for data.",
+    "share_partitions_held_by_dead_letters": "Partitions of share groups whose dead letters cannot be"
+    " stored; the log says why.",
     "fetch_sessions": "Fetch sessions kept.",
     "fetch_session_bytes": "Memory of the fetch sessions kept.",
     "group_member_bytes": "Memory of what members of groups say about themselves, and of assignments.",

@@ -263,6 +263,14 @@ ALLOWED: Final = (
     Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
         path=r"results\[\]\.configs\[\]",
+        what="configs of dead letters, errors.deadletterqueue.*",
+        kafka=ABSENT,
+        when=lambda found: _config(found).startswith("errors.deadletterqueue."),
+        reason="Kafka has them since 4.4 (KIP-1191)",
+    ),
+    Allowed(
+        apis=(ApiKey.DESCRIBE_CONFIGS,),
+        path=r"results\[\]\.configs\[\]",
         what="an internal config of Kafka's, log.initial.task.delay.ms, is not listed",
         kawal=ABSENT,
         when=lambda found: _config(found) == "log.initial.task.delay.ms",

@@ -8,6 +8,8 @@ keeps the records in flight beside the partition's leader, and sends their state
     acquire(key, …)                   gives records to a member, until their lock runs out
     acknowledge(key, …, answer)       answers when the new states are durable
     take_freed()                      share-partitions that may be acquirable again, for fetches that wait
+    take_archiving()                  share-partitions with records that wait for their dead letters
+    archive(key, ranges, answer)      ends that, once the dead letters are stored
 
 A change counts when it is durable; until then its records are neither delivered nor acknowledged, and they
 are acquired again if it could not be stored. So what is answered survives a crash, and no record is lost:
@@ -22,9 +24,11 @@ from typing import Final
 
 from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
+from groups.share.acknowledgements import Acknowledgement
 from groups.share.config import ShareConfig
 from groups.share.delivery import Limits, Portion, Wish
-from groups.share.share_partition import Acknowledgement, Acquired, Found, SharePartition
+from groups.share.ranges import StoredRange
+from groups.share.share_partition import Acquired, Found, SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
 from groups.share.table import Answer, Share, ShareTable, no_answer
 from groups.topics import Topics
@@ -94,6 +98,10 @@ class ShareCoordinator:
         """Return the share-partitions that may have become acquirable since the last call."""
         return self._table.take_freed()
 
+    def take_archiving(self) -> list[ShareKey]:
+        """Return the share-partitions with records that have begun to wait for dead letters since then."""
+        return self._table.take_archiving()
+
     @property
     def counts(self) -> Counter[str]:
         """The records acquired, and by what became of them; those whose lock ran out as `lock_timeouts`."""
@@ -135,6 +143,7 @@ class ShareCoordinator:
         table.loaded.update(partitions)
         for partition in partitions:
             self._forget_missing_topics(table, table.of_partition(partition))
+            table.loaded_partition(partition)
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; acknowledgements on their way are refused."""
@@ -174,6 +183,11 @@ class ShareCoordinator:
         """Return a share-partition, for reading, if it exists.  Raises: NotLoaded."""
         share = self._table.find(key)
         return None if share is None else share.partition
+
+    def partition_of(self, key: ShareKey) -> int:
+        """Return the partition of __share_group_state that holds a share-partition."""
+        known = self._table.shares.get(key)
+        return self._table.partition(key) if known is None else known.home
 
     def keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
@@ -248,6 +262,23 @@ class ShareCoordinator:
         share = table.known(key)
         change = share.partition.release(member_id, table.limits(key.group_id), now_ms)
         table.store(share, change, answer)
+
+    def archiving(self, key: ShareKey) -> list[StoredRange]:
+        """Return the records that wait for their dead letters; none if the share-partition was deleted.
+
+        Raises: NotLoaded.
+        """
+        share = self._table.find(key)
+        return [] if share is None else list(share.partition.archiving())
+
+    def archive(self, key: ShareKey, ranges: Sequence[tuple[int, int]], answer: Answer, now_ms: int) -> None:
+        """Archive records whose dead letters are stored, or in the log before this.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
+        table = self._at(now_ms)
+        share = table.known(key)
+        table.store(share, share.partition.archive(ranges), answer)
 
     def move_log_start(self, key: ShareKey, offset: int, now_ms: int) -> None:
         """Forget what the log of a partition no longer has.  Raises: NotLoaded, GroupNotFound."""

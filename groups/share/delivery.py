@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from groups.share.states import AtLimit
+
 SUSPECT_COUNT_MIN: Final = 2
 """No record is suspect before so many deliveries.  Source: Kafka's SharePartition."""
 
@@ -42,6 +44,8 @@ class Limits(NamedTuple):
     delivery_count_max: int = 5
     in_flight_max: int = 2_000
     """The records between the start and the end of a share-partition; a whole batch may exceed it."""
+    at_limit: AtLimit = AtLimit.DROP
+    """The fate of records that are given up."""
 
     @property
     def suspect_count(self) -> int:

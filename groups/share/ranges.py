@@ -28,25 +28,38 @@ class Facts(NamedTuple):
     """The member that has it, if it is acquired."""
     lock_until_ms: int = 0
     """The monotonic moment until which that member has it."""
+    cause: str = ""
+    """The cause for which it is being archived, or "" if it is not."""
+
+
+class StoredRange(NamedTuple):
+    """Records in a row, as their state is stored."""
+
+    first: int
+    last: int
+    state: RecordState
+    delivery_count: int
+    cause: str = ""
+    """As in Facts."""
 
 
 class Change:
-    """A change of states that is being stored: `ranges` are first and last offset, state and count."""
+    """A change of states that is being stored."""
 
     __slots__ = ("ranges",)
 
     def __init__(self) -> None:
-        self.ranges: list[tuple[int, int, RecordState, int]] = []
+        self.ranges: list[StoredRange] = []
 
     @property
     def first(self) -> int:
         """The first offset that changes."""
-        return self.ranges[0][0]
+        return self.ranges[0].first
 
     @property
     def last(self) -> int:
         """The last offset that changes."""
-        return self.ranges[-1][1]
+        return self.ranges[-1].last
 
 
 class Range:

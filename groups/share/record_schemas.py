@@ -29,8 +29,10 @@ class StateBatch:
 
     first_offset: int = wire(Int64)
     last_offset: int = wire(Int64)
-    delivery_state: int = wire(Int8)  # 0: available, 2: acknowledged, 4: archived
+    delivery_state: int = wire(Int8)  # 0: available, 2: acknowledged, 3: archiving, 4: archived
     delivery_count: int = wire(Int16)
+    # Not in Kafka's schema: why a record is being archived.  Kafka's readers skip unknown tags.
+    cause: str = wire(String, default="", tag=10_000, ignorable=True)
 
 
 @message(versions="0", flexible="0+", hot=True)

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from groups.errors import InvalidRecordState, InvalidRequest
+from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
-from groups.share.ranges import Change, Facts, Range, Ranges
-from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, OUTCOMES, Event, RecordState
+from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange
+from groups.share.states import FINISHED, Event, RecordState, outcome_of
 
 NEVER_DELIVERED: Final = Facts(RecordState.AVAILABLE, 0)
 MISSING: Final = Facts(RecordState.ARCHIVED, 0)
@@ -33,14 +34,6 @@ class Acquired(NamedTuple):
     delivery_count: int
 
 
-class Acknowledgement(NamedTuple):
-    """The outcome of the records between two offsets: one event for all, or one for each."""
-
-    first: int
-    last: int
-    events: Sequence[Event]
-
-
 class Found(NamedTuple):
     """A part of the log as it was read."""
 
@@ -50,24 +43,6 @@ class Found(NamedTuple):
     """First and last offset of the batches with records for delivery, in order."""
     end: int
     """The offset before which everything was read."""
-
-
-def acknowledgement(first: int, last: int, types: Sequence[int]) -> Acknowledgement:
-    """Return one acknowledgement of a request.
-
-    Raises: InvalidRequest if range or types are not as the protocol has them.
-    """
-    if first < 0 or last < first:
-        raise InvalidRequest(f"the range {first} to {last} is not a range of offsets")
-    if len(types) not in (1, last - first + 1):
-        raise InvalidRequest(f"{len(types)} types for the {last - first + 1} offsets from {first} on")
-    events = []
-    for kind in types:
-        event = ACKNOWLEDGEMENTS.get(kind)
-        if event is None:
-            raise InvalidRequest(f"the type of acknowledgement {kind} does not exist")
-        events.append(event)
-    return Acknowledgement(first, last, events)
 
 
 class SharePartition:
@@ -117,18 +92,18 @@ class SharePartition:
         """Return when to call `expire`; it may be early, never late."""
         return self._lock_due_ms
 
-    def stored_ranges(self) -> list[tuple[int, int, RecordState, int]]:
+    def stored_ranges(self) -> list[StoredRange]:
         """Return what a snapshot has to hold; a record that was never given back is left out.
 
         One that is acquired counts as it did before.
         """
-        found = []
+        found: list[StoredRange] = []
         for part in self._ranges:
             state, count = part.facts.state, part.facts.delivery_count
             if state == RecordState.ACQUIRED:
                 state, count = RecordState.AVAILABLE, count - 1
             if count or state != RecordState.AVAILABLE:
-                found.append((part.first, part.last, state, count))
+                found.append(StoredRange(part.first, part.last, state, count, part.facts.cause))
         return found
 
     # --- acquiring ------------------------------------------------------------------------------------------
@@ -227,7 +202,7 @@ class SharePartition:
         What lies before the start is ignored.
         Raises: InvalidRequest, InvalidRecordState.
         """
-        runs = [run for batch in batches for run in _runs(batch) if run[1] >= self.start]
+        runs = [run for batch in batches for run in runs_of(batch) if run[1] >= self.start]
         self._check(member_id, runs)
         change = Change()
         for first, last, event in runs:
@@ -280,13 +255,32 @@ class SharePartition:
 
     def _apply(self, part: Range, event: Event, limits: Limits, change: Change, now_ms: int) -> None:
         facts = part.facts
-        outcome = OUTCOMES[event][facts.delivery_count >= limits.delivery_count_max]
+        is_last = facts.delivery_count >= limits.delivery_count_max
+        outcome = outcome_of(event, is_last=is_last, at_limit=limits.at_limit)
         if outcome.state == RecordState.ACQUIRED:
             part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
             return
-        part.before, part.change = facts, change
-        part.facts = Facts(outcome.state, facts.delivery_count)
-        change.ranges.append((part.first, part.last, part.facts.state, part.facts.delivery_count))
+        cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
+        _change(part, Facts(outcome.state, facts.delivery_count, cause=cause), change)
+
+    # --- dead letters ---------------------------------------------------------------------------------------
+
+    def archiving(self) -> Iterable[StoredRange]:
+        """Yield the records that are to be archived once their dead letters are stored."""
+        for part in self._ranges:
+            state, count, _, _, cause = part.facts
+            if state == RecordState.ARCHIVING and part.is_settled:
+                yield StoredRange(part.first, part.last, state, count, cause)
+
+    def archive(self, ranges: Iterable[tuple[int, int]]) -> Change | None:
+        """Archive what is being archived between pairs of offsets, in order: it has its dead letters."""
+        change = Change()
+        for first, last in ranges:
+            for part in self._ranges.within(first, last):
+                if part.facts.state == RecordState.ARCHIVING and part.is_settled:
+                    for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
+                        _change(piece, Facts(RecordState.ARCHIVED, piece.facts.delivery_count), change)
+        return change if change.ranges else None
 
     # --- the way of a change to the log ---------------------------------------------------------------------
 
@@ -304,24 +298,31 @@ class SharePartition:
             if part.change is change:
                 assert part.before is not None
                 part.facts, part.change, part.before = part.before, None, None
-                self._note_lock(part.facts.lock_until_ms)
+                if part.facts.state == RecordState.ACQUIRED:
+                    self._note_lock(part.facts.lock_until_ms)
         self._ranges.join(change.first, change.last)
 
     # --- other causes ---------------------------------------------------------------------------------------
 
     def move_log_start(self, offset: int) -> None:
-        """Forget what the log no longer has."""
-        self._ranges.move_start(offset)
+        """Forget what the log no longer has, but for records that wait for their dead letters."""
+        if offset <= self.start:
+            return
+        below = self._ranges.within(self.start, offset - 1)
+        waiting = next((part for part in below if part.facts.state == RecordState.ARCHIVING), None)
+        if waiting is not None:
+            self._miss(waiting.first, offset - 1)
+        self._ranges.move_start(offset if waiting is None else max(waiting.first, self.start))
         self._ranges.skip_finished()
 
-    def replay(self, start: int, ranges: Iterable[tuple[int, int, RecordState, int]]) -> None:
+    def replay(self, start: int, ranges: Iterable[StoredRange]) -> None:
         """Apply a stored change; a start of -1 stays."""
         self._ranges.move_start(start)
-        for first, last, state, count in ranges:
+        for first, last, state, count, cause in ranges:
             if last < self.start:
                 continue
             self._fill(first - 1)
-            facts = Facts(state, count)
+            facts = Facts(state, count, cause=cause)
             if first < self.end:
                 for part in self._ranges.cut(max(first, self.start), last):
                     part.facts = facts
@@ -330,17 +331,10 @@ class SharePartition:
         self._ranges.skip_finished()
 
 
-def _runs(batch: Acknowledgement) -> Iterable[tuple[int, int, Event]]:
-    """Yield the ranges of an acknowledgement that have one event each."""
-    if len(batch.events) == 1:
-        yield batch.first, batch.last, batch.events[0]
-        return
-    first = batch.first
-    for offset, event in enumerate(batch.events[1:], batch.first + 1):
-        if event is not batch.events[offset - batch.first - 1]:
-            yield first, offset - 1, batch.events[offset - batch.first - 1]
-            first = offset
-    yield first, batch.last, batch.events[-1]
+def _change(part: Range, facts: Facts, change: Change) -> None:
+    """Change the state of records; it counts when it is durable."""
+    part.before, part.change, part.facts = part.facts, change, facts
+    change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause))
 
 
 def _report(acquired: list[Acquired], new: Acquired, wish: Wish, *, begins: bool) -> None:

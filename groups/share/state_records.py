@@ -17,6 +17,7 @@ from uuid import UUID
 
 from groups.effects import EncodedRecord
 from groups.record_keys import partition_for
+from groups.share.ranges import StoredRange
 from groups.share.record_schemas import ShareSnapshotValue, ShareStateKey, ShareUpdateValue, StateBatch
 from groups.share.states import RecordState
 from protocol.errors import Malformed
@@ -27,9 +28,6 @@ _SNAPSHOT: Final = 0
 _UPDATE: Final = 1
 _VERSION: Final = 0
 _STATES: Final = {int(state): state for state in RecordState if state != RecordState.ACQUIRED}
-
-StoredRange = tuple[int, int, RecordState, int]
-"""First and last offset, state and delivery count."""
 
 
 class ShareKey(NamedTuple):
@@ -161,8 +159,10 @@ def _value(schema: object) -> bytes:
 
 def _batches(ranges: Sequence[StoredRange]) -> list[StateBatch]:
     return [
-        StateBatch(first_offset=first, last_offset=last, delivery_state=state, delivery_count=count)
-        for first, last, state, count in ranges
+        StateBatch(
+            first_offset=first, last_offset=last, delivery_state=state, delivery_count=count, cause=cause
+        )
+        for first, last, state, count, cause in ranges
     ]
 
 
@@ -173,9 +173,11 @@ def _ranges(batches: Sequence[StateBatch]) -> list[StoredRange]:
         state = _STATES.get(batch.delivery_state)
         if state is None:
             raise Malformed(2, "delivery_state", f"{batch.delivery_state} is no stored state")
-        if batch.last_offset < batch.first_offset or (found and batch.first_offset <= found[-1][1]):
+        if batch.last_offset < batch.first_offset or (found and batch.first_offset <= found[-1].last):
             raise Malformed(2, "state_batches", f"{batch.first_offset} to {batch.last_offset} out of order")
-        found.append((batch.first_offset, batch.last_offset, state, batch.delivery_count))
+        found.append(
+            StoredRange(batch.first_offset, batch.last_offset, state, batch.delivery_count, batch.cause)
+        )
     return found
 
 

@@ -23,6 +23,7 @@ from groups.share.state_records import (
     encode_update,
     state_partition,
 )
+from groups.share.states import RecordState
 from groups.timers import TimerKey, Timers
 from protocol.error_codes import ErrorCode
 
@@ -74,6 +75,7 @@ class ShareTable:
         self.internal_errors: list[InternalError] = []
         self.counts: Counter[str] = Counter()
         self._freed: dict[ShareKey, None] = {}
+        self._archiving: dict[ShareKey, None] = {}
 
     def partition(self, key: ShareKey) -> int:
         """Return the partition of __share_group_state that holds a share-partition."""
@@ -112,6 +114,17 @@ class ShareTable:
         """Return the share-partitions that may have become acquirable since the last call."""
         freed, self._freed = self._freed, {}
         return list(freed)
+
+    def take_archiving(self) -> list[ShareKey]:
+        """Return the share-partitions with records that have begun to wait for dead letters since then."""
+        archiving, self._archiving = self._archiving, {}
+        return list(archiving)
+
+    def loaded_partition(self, partition: int) -> None:
+        """Find what waits for dead letters in a partition of __share_group_state that was replayed."""
+        for share in self.of_partition(partition):
+            if any(True for _ in share.partition.archiving()):
+                self._archiving[share.key] = None
 
     def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         """Apply one stored record.
@@ -212,8 +225,10 @@ class ShareTable:
 
     def _settle(self, share: Share, change: Change) -> None:
         share.partition.settle(change)
-        for first, last, state, _ in change.ranges:
-            self.counts[state.name.lower()] += last - first + 1
+        for part in change.ranges:
+            self.counts[part.state.name.lower()] += part.last - part.first + 1
+            if part.state == RecordState.ARCHIVING:
+                self._archiving[share.key] = None
 
     def _record(self, share: Share, change: Change) -> EncodedRecord:
         share.updates += 1
@@ -261,7 +276,7 @@ class ShareTable:
             return
         change = share.partition.expire(self.limits(share.key.group_id), now_ms)
         if change is not None:
-            self.counts["lock_timeouts"] += sum(last - first + 1 for first, last, _, _ in change.ranges)
+            self.counts["lock_timeouts"] += sum(part.last - part.first + 1 for part in change.ranges)
         self.store(share, change, no_answer)
 
     def timer_failed(self, timer: TimerKey, error: Exception) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from broker.coordinators.shares import Shares, limits_of
+from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import AcquireMode, Limits, Wish
-from groups.share.share_partition import Acquired, Found, SharePartition, acknowledgement
+from groups.share.share_partition import Acquired, Found, SharePartition
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (

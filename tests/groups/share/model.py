@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from groups.share.share_partition import Found
-from groups.share.states import OUTCOMES, Event, RecordState
+from groups.share.states import FINISHED, AtLimit, Event, RecordState, outcome_of
 
 AVAILABLE, ACQUIRED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED
 
@@ -19,14 +19,15 @@ class Entry:
     member: str = ""
     until: int = 0
     busy: bool = False
+    cause: str = ""
 
 
 class Model:
     """The behaviour that the machine is compared with."""
 
-    def __init__(self, limit: int, window: int, lock_ms: int) -> None:
+    def __init__(self, limit: int, window: int, lock_ms: int, at_limit: AtLimit = AtLimit.DROP) -> None:
         self.start = self.end = 0
-        self.limit, self.window, self.lock_ms = limit, window, lock_ms
+        self.limit, self.window, self.lock_ms, self.at_limit = limit, window, lock_ms, at_limit
         self.entries: dict[int, Entry] = {}
         self.stored: dict[int, Entry] = {}
 
@@ -62,7 +63,7 @@ class Model:
                 allowed = min(allowed, wanted - len(taken)) if exact else allowed
                 if count >= max(2, (self.limit + 1) // 2) and not full:
                     half = size >> (count - max(2, (self.limit + 1) // 2) + 1)
-                    alone = self.limit > 2 and count == self.limit - 1
+                    alone = self.limit > 2 and count >= self.limit - 1
                     allowed, full = min(allowed, int(not taken) if alone else max(1, half)), True
                 for offset in piece[:allowed]:
                     self.put(offset, Entry(ACQUIRED, count + 1, member, now + self.lock_ms))
@@ -93,12 +94,24 @@ class Model:
         before = {offset: self.at(offset) for offset in offsets}
         for offset, event in offsets.items():
             entry = self.at(offset)
-            outcome = OUTCOMES[event][entry.count >= self.limit]
+            outcome = outcome_of(event, is_last=entry.count >= self.limit, at_limit=self.at_limit)
             if outcome.state == ACQUIRED:
                 self.put(offset, replace(entry, until=now + self.lock_ms))
                 del before[offset]
             else:
-                self.put(offset, Entry(outcome.state, entry.count, busy=True))
+                cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
+                self.put(offset, Entry(outcome.state, entry.count, busy=True, cause=cause))
+        return before
+
+    def archive(self, offsets: range) -> dict[int, Entry]:
+        """Begin to store that records have their dead letters; return what they were."""
+        before = {
+            offset: self.at(offset)
+            for offset in offsets
+            if self.at(offset).state == RecordState.ARCHIVING and not self.at(offset).busy
+        }
+        for offset, entry in before.items():
+            self.put(offset, Entry(ARCHIVED, entry.count, busy=True))
         return before
 
     def settle(self, before: dict[int, Entry]) -> None:
@@ -113,7 +126,7 @@ class Model:
 
     def advance(self, at_least: int = 0) -> None:
         self.start = max(self.start, at_least)
-        while self.at(self.start).state not in (AVAILABLE, ACQUIRED) and not self.at(self.start).busy:
+        while self.at(self.start).state in FINISHED and not self.at(self.start).busy:
             self.start += 1
         self.entries = {offset: entry for offset, entry in self.entries.items() if offset >= self.start}
         self.end = max(self.end, self.start)

@@ -11,8 +11,9 @@ import pytest
 
 from groups.effects import EncodedRecord
 from groups.errors import GroupNotFound, InvalidRecordState, NotLoaded
+from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
-from groups.share.share_partition import SharePartition, acknowledgement
+from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, decode_state
 from groups.share.states import RecordState
 from protocol.error_codes import ErrorCode

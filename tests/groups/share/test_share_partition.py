@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from groups.errors import InvalidRecordState, InvalidRequest
+from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
-from groups.share.ranges import Change
-from groups.share.share_partition import Acquired, Found, SharePartition, acknowledgement
-from groups.share.states import ACKNOWLEDGEMENTS, Event, RecordState
+from groups.share.ranges import Change, StoredRange
+from groups.share.share_partition import Acquired, Found, SharePartition
+from groups.share.states import ACKNOWLEDGEMENTS, AtLimit, Event, RecordState
 from tests.groups.share.requests import wish
 
 LIMITS = Limits(lock_ms=1_000, delivery_count_max=5, in_flight_max=2_000)
@@ -134,7 +135,7 @@ def test_a_record_on_its_last_try_is_not_delivered_with_others_before_it() -> No
     partition = delivered(4, (5, 9))
     partition.move_log_start(5)
     fresh = SharePartition(0)
-    fresh.replay(-1, [(5, 9, RecordState.AVAILABLE, 4)])
+    fresh.replay(-1, [StoredRange(5, 9, RecordState.AVAILABLE, 4)])
     assert fresh.acquire(wish(), LIMITS, read((0, 9)), 0) == [Acquired(0, 4, 1)]
 
 
@@ -299,8 +300,8 @@ def test_a_snapshot_shows_acquired_records_as_they_were_before() -> None:
     settle(partition, say(partition, 0, 0, REJECT))
     partition.acquire(wish(max_records=3, exact=True), LIMITS, read((1, 4)), 0)
     assert partition.stored_ranges() == [
-        (1, 3, RecordState.AVAILABLE, 2),
-        (4, 4, RecordState.AVAILABLE, 2),
+        StoredRange(1, 3, RecordState.AVAILABLE, 2),
+        StoredRange(4, 4, RecordState.AVAILABLE, 2),
     ]
 
 
@@ -318,3 +319,78 @@ def test_ranges_that_become_alike_are_joined() -> None:
     for offset in [*range(1, 999, 2), *range(2, 999, 2)]:
         settle(partition, say(partition, offset, offset, ACCEPT))
     assert shown(partition) == [(0, 0, "acquired", 1), (1, 998, "acknowledged", 1), (999, 999, "acquired", 1)]
+
+
+# --- dead letters -------------------------------------------------------------------------------------------
+
+TAIL = LIMITS._replace(at_limit=AtLimit.TAIL)
+
+
+def given_up(*, count: int = 4) -> SharePartition:
+    """Return a share-partition of which the first records were rejected, and the last one is available."""
+    partition = SharePartition(0)
+    partition.acquire(wish(max_records=count), TAIL, read((0, count - 1)), 0)
+    settle(partition, say(partition, 0, count - 2, REJECT, limits=TAIL))
+    settle(partition, say(partition, count - 1, count - 1, RELEASE, limits=TAIL))
+    return partition
+
+
+def test_what_waits_for_dead_letters_keeps_the_start_and_is_not_delivered() -> None:
+    partition = given_up()
+    assert list(partition.archiving()) == [StoredRange(0, 2, RecordState.ARCHIVING, 1, "rejected")]
+    assert (partition.start, partition.next_fetch_offset(), partition.finished_count()) == (0, 3, 0)
+    assert partition.acquire(wish(), TAIL, read((0, 3)), 0) == [Acquired(3, 3, 2)]
+
+
+def test_nothing_waits_before_that_is_durable() -> None:
+    partition = SharePartition(0)
+    partition.acquire(wish(), TAIL, read((0, 0)), 0)
+    change = say(partition, 0, 0, REJECT, limits=TAIL)
+    assert list(partition.archiving()) == []
+    settle(partition, change)
+    assert len(list(partition.archiving())) == 1
+
+
+def test_what_has_its_letters_is_archived_part_by_part() -> None:
+    partition = given_up()
+    change = partition.archive([(1, 1)])
+    assert list(partition.archiving()) == [
+        StoredRange(0, 0, RecordState.ARCHIVING, 1, "rejected"),
+        StoredRange(2, 2, RecordState.ARCHIVING, 1, "rejected"),
+    ]
+    settle(partition, change)
+    assert partition.start == 0
+    settle(partition, partition.archive([(0, 0), (2, 3)]))
+    assert (partition.start, shown(partition)) == (3, [(3, 3, "available", 1)])
+    assert partition.archive([(0, 3)]) is None
+
+
+def test_an_end_of_waiting_that_could_not_be_stored_is_taken_back() -> None:
+    partition = given_up()
+    before = list(partition.archiving())
+    change = partition.archive([(0, 2)])
+    assert change is not None
+    partition.undo(change)
+    assert list(partition.archiving()) == before
+    assert partition.next_lock_deadline() != 0
+
+
+def test_the_log_start_leaves_what_waits_and_takes_the_rest() -> None:
+    partition = SharePartition(0)
+    partition.acquire(wish(max_records=6), TAIL, read((0, 5)), 0)
+    settle(partition, say(partition, 0, 5, RELEASE, RELEASE, REJECT, RELEASE, RELEASE, RELEASE, limits=TAIL))
+    partition.move_log_start(5)
+    assert shown(partition) == [
+        (2, 2, "archiving", 1), (3, 4, "archived", 0), (5, 5, "available", 1),
+    ]  # fmt: skip
+    assert partition.next_fetch_offset() == 5
+    settle(partition, partition.archive([(2, 2)]))
+    assert partition.start == 5
+
+
+def test_what_waits_is_stored_with_its_cause_and_replayed() -> None:
+    partition = given_up()
+    replayed = SharePartition(0)
+    replayed.replay(0, partition.stored_ranges())
+    assert list(replayed.archiving()) == list(partition.archiving())
+    assert (replayed.start, shown(replayed)) == (partition.start, shown(partition))

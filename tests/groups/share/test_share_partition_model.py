@@ -8,10 +8,11 @@ from random import Random
 import pytest
 
 from groups.errors import InvalidRecordState, InvalidRequest
+from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
 from groups.share.ranges import Change
-from groups.share.share_partition import Found, SharePartition, acknowledgement
-from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, Event, RecordState
+from groups.share.share_partition import Found, SharePartition
+from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, AtLimit, Event, RecordState
 from tests.groups.share.model import Entry, Model
 from tests.groups.share.requests import wish
 
@@ -24,9 +25,14 @@ class Walk:
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
-        self.limits = Limits(lock_ms=20, delivery_count_max=self.random.choice([2, 3, 5]), in_flight_max=24)
+        self.limits = Limits(
+            lock_ms=20,
+            delivery_count_max=self.random.choice([2, 3, 5]),
+            in_flight_max=24,
+            at_limit=self.random.choice([AtLimit.DROP, AtLimit.TAIL, AtLimit.TAIL, AtLimit.KEEP]),
+        )
         self.machine = SharePartition(0)
-        self.model = Model(self.limits.delivery_count_max, 24, 20)
+        self.model = Model(self.limits.delivery_count_max, 24, 20, self.limits.at_limit)
         self.log_end = 0
         self.log: list[tuple[int, int]] = []
         self.pending: list[tuple[Change, dict[int, Entry], int]] = []
@@ -36,8 +42,11 @@ class Walk:
     def step(self) -> None:
         self.now += self.random.randrange(4)
         chosen = self.random.choices(
-            [self.acquire, self.acknowledge, self.settle, self.expire, self.release, self.fail, self.crash],
-            [30, 40, 30, 5, 3, 2, 1],
+            [
+                *(self.acquire, self.acknowledge, self.settle, self.archive),
+                *(self.expire, self.release, self.fail, self.crash),
+            ],
+            [30, 40, 30, 10, 5, 3, 2, 1],
         )[0]
         chosen()
         self.compare()
@@ -116,6 +125,22 @@ class Walk:
         start = self.machine.start
         self.begin(self.machine.release(member, self.limits, self.now), dict(sorted(held.items())), start)
 
+    def archive(self) -> None:
+        """Store that some of what waits for dead letters has them; others of it may lie between."""
+        waiting = list(self.machine.archiving())
+        offsets = [offset for part in waiting for offset in range(part.first, part.last + 1)]
+        known = {offset: self.model.at(offset) for offset in offsets}
+        assert all(entry.state == RecordState.ARCHIVING and not entry.busy for entry in known.values())
+        first = self.machine.start + self.random.randrange(-2, 8)
+        last = first + self.random.randrange(6)
+        if first < 0:
+            return
+        start = self.machine.start
+        change, before = self.machine.archive([(first, last)]), self.model.archive(range(first, last + 1))
+        assert (change is None) == (not before)
+        if change is not None:
+            self.pending.append((change, before, start))
+
     def settle(self) -> None:
         if self.pending:
             change, before, start = self.pending.pop(0)
@@ -144,7 +169,7 @@ class Walk:
 
     def compare(self) -> None:
         expanded = {
-            offset: Entry(*part.facts, busy=not part.is_settled)
+            offset: Entry(*part.facts[:4], busy=not part.is_settled, cause=part.facts.cause)
             for part in self.machine.ranges
             for offset in range(part.first, part.last + 1)
         }

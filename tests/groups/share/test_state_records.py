@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from groups.share.ranges import StoredRange
 from groups.share.state_records import (
     ShareKey,
     Snapshot,
-    StoredRange,
     Update,
     decode_state,
     encode_deletion,
@@ -25,9 +25,11 @@ from protocol.errors import Malformed, UnsupportedVersion
 
 KEY = ShareKey("g", UUID("00112233-4455-6677-8899-aabbccddeeff"), 3)
 
-SNAPSHOT = Snapshot(1, 2, 3, 100, 6, 1700000000000, 1700000000001, [(101, 106, RecordState.ACKNOWLEDGED, 1)])
+SNAPSHOT = Snapshot(
+    1, 2, 3, 100, 6, 1700000000000, 1700000000001, [StoredRange(101, 106, RecordState.ACKNOWLEDGED, 1)]
+)
 
-UPDATE = Update(1, 3, -1, 6, [(107, 107, RecordState.ARCHIVED, 5)])
+UPDATE = Update(1, 3, -1, 6, [StoredRange(107, 107, RecordState.ARCHIVED, 5)])
 
 ID = "00112233445566778899aabbccddeeff"
 
@@ -57,6 +59,15 @@ def test_what_is_encoded_is_decoded() -> None:
     assert decode_state(*encode_deletion(KEY)) == (KEY, None)
 
 
+def test_a_cause_is_kept_under_a_tag_that_kafka_skips() -> None:
+    waiting = StoredRange(107, 107, RecordState.ARCHIVING, 5, "limit")
+    update = Update(1, 3, -1, 6, [waiting, waiting._replace(first=108, last=109, cause="")])
+    key, value = encode_update(KEY, update)
+    assert decode_state(key, value) == (KEY, update)
+    assert value is not None
+    assert b"\x01\x90\x4e\x06\x06limit" in value, "one tag, 10000, of 6 bytes: a compact string"
+
+
 def test_records_of_later_kinds_are_left_alone() -> None:
     assert decode_state(b"\0\7anything", b"\0\0") is None
 
@@ -64,9 +75,9 @@ def test_records_of_later_kinds_are_left_alone() -> None:
 @pytest.mark.parametrize(
     "ranges",
     [
-        [(5, 4, RecordState.AVAILABLE, 1)],
-        [(5, 6, RecordState.AVAILABLE, 1), (6, 7, RecordState.AVAILABLE, 2)],
-        [(5, 6, RecordState.ACQUIRED, 1)],
+        [StoredRange(5, 4, RecordState.AVAILABLE, 1)],
+        [StoredRange(5, 6, RecordState.AVAILABLE, 1), StoredRange(6, 7, RecordState.AVAILABLE, 2)],
+        [StoredRange(5, 6, RecordState.ACQUIRED, 1)],
     ],
 )
 def test_ranges_that_cannot_be_are_malformed(ranges: list[StoredRange]) -> None:

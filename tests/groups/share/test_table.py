@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from groups.share.ranges import StoredRange
 from groups.share.state_records import Snapshot, Update, decode_state
 from groups.share.states import RecordState
 from tests.groups.share.driver import KEY, WALL_MS, Driver
@@ -33,8 +34,8 @@ def test_a_change_has_the_start_as_it_was_and_counts_what_is_finished() -> None:
     driver.say("m1", 5, 6, ACCEPT)
     driver.say("m1", 9, 9, RELEASE)
     assert stored(driver)[1:] == [
-        Update(0, 0, 5, 2, [(5, 6, RecordState.ACKNOWLEDGED, 1)]),
-        Update(0, 0, 7, 0, [(9, 9, RecordState.AVAILABLE, 1)]),
+        Update(0, 0, 5, 2, [StoredRange(5, 6, RecordState.ACKNOWLEDGED, 1)]),
+        Update(0, 0, 7, 0, [StoredRange(9, 9, RecordState.AVAILABLE, 1)]),
     ]
 
 
@@ -45,7 +46,7 @@ def test_a_snapshot_has_its_times() -> None:
     driver.acquire("m1", 10)
     driver.say("m1", 1, 1, ACCEPT)
     assert stored(driver)[1] == Snapshot(
-        1, 0, 0, 0, 1, WALL_MS, WALL_MS + 70, [(1, 1, RecordState.ACKNOWLEDGED, 1)]
+        1, 0, 0, 0, 1, WALL_MS, WALL_MS + 70, [StoredRange(1, 1, RecordState.ACKNOWLEDGED, 1)]
     )
 
 

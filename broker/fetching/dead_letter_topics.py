@@ -1,0 +1,100 @@
+"""The topics that take dead letters: finding one, and creating it where that is allowed.
+
+Source: KIP-1191; Kafka 4.4's ShareGroupDLQValidator and ShareGroupDLQStateManager.  Kafka archives records
+whose topic cannot be used; here they wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+
+from broker.catalogue.metadata import Metadata
+from broker.catalogue.topic_admin import NewTopic
+from broker.catalogue.topics import Topic
+from broker.config.config import Config
+from broker.config.kawal_topic_keys import DEAD_LETTERS_KEY
+from broker.errors import RequestError
+from broker.loop.loop import Loop
+from broker.loop.slices import Until
+from broker.storage.partition import Partition
+from protocol.error_codes import ErrorCode
+
+
+class Unwritable(Exception):
+    """Dead letters cannot be written now; `str()` says why, and what to do."""
+
+
+class DeadLetterTopics:
+    """Finds the partitions for dead letters."""
+
+    def __init__(self, metadata: Metadata, loop: Loop) -> None:
+        self._metadata = metadata
+        self._loop = loop
+
+    def partition(self, name: str, source_index: int) -> Generator[Until, None, Partition]:
+        """Return the partition for the letters of a source's partition: its number, modulo their count.
+
+        Raises: Unwritable.
+        """
+        config = self._metadata.config
+        check_name(name, config)
+        topic = self._metadata.catalogue.find(name)
+        if topic is None:
+            topic = yield from self._create(name, config)
+        self._check(topic)
+        return self._metadata.topics.partition(topic, source_index % topic.partition_count)
+
+    def _check(self, topic: Topic) -> None:
+        """Check that a topic takes dead letters.  Raises: Unwritable."""
+        settings = self._metadata.topics.settings(topic)
+        if topic.view is not None:
+            raise Unwritable(f"dead-letter topic {topic.name!r} is a view, which stores nothing")
+        if not settings.errors_deadletterqueue_group_enable:
+            raise Unwritable(
+                f"topic {topic.name!r} is not for dead letters; set {DEAD_LETTERS_KEY.name}=true on it"
+            )
+        if settings.compacts:
+            raise Unwritable(
+                f"dead-letter topic {topic.name!r} is compacted, which needs keys; set cleanup.policy=delete"
+            )
+
+    def _create(self, name: str, config: Config) -> Generator[Until, None, Topic]:
+        if not config.errors_deadletterqueue_auto_create_topics_enable:
+            raise Unwritable(
+                f"dead-letter topic {name!r} does not exist; create it with {DEAD_LETTERS_KEY.name}=true, or"
+                " let the server do so: errors.deadletterqueue.auto.create.topics.enable=true"
+            )
+        now_ms = self._loop.clock.turn_ms
+        topics = self._metadata.topics
+        # The time of a letter is that of its writing, whatever the server's topics have.
+        configs = {DEAD_LETTERS_KEY.name: "true", "message.timestamp.type": "CreateTime"}
+        try:
+            if name not in self._metadata.catalogue.by_name:
+                new = NewTopic(name=name, configs=configs)
+                topics.create(topics.check_new(new, self._loop.clock.wall_ms(now_ms)), now_ms)
+        except RequestError as error:
+            raise Unwritable(f"dead-letter topic {name!r} cannot be created: {error}") from error
+        outcome: list[ErrorCode | None] = []
+
+        def wait(resume: Callable[[], None]) -> None:
+            def durable(error: ErrorCode | None) -> None:
+                outcome.append(error)
+                resume()
+
+            self._metadata.metadata_log.when_durable(durable, now_ms)
+
+        yield Until(wait)
+        topic = self._metadata.catalogue.find(name)
+        if topic is None:
+            raise Unwritable(f"dead-letter topic {name!r} could not be stored: {outcome}")
+        return topic
+
+
+def check_name(name: str, config: Config) -> None:
+    """Check that a dead-letter topic may have this name.  Raises: Unwritable."""
+    prefix = config.errors_deadletterqueue_topic_name_prefix
+    if not name.startswith(prefix):
+        raise Unwritable(
+            f"dead-letter topic {name!r} does not begin with {prefix!r}, as"
+            " errors.deadletterqueue.topic.name.prefix demands"
+        )
