@@ -10,7 +10,7 @@ from typing import Final
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.topic_names import name_problem
 
-BOOLEAN, STRING = ConfigType.BOOLEAN, ConfigType.STRING
+BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 
 
 def _dead_letter_topic_problem(value: Value) -> str | None:
@@ -25,6 +25,19 @@ def _dead_letter_topic_problem(value: Value) -> str | None:
     return name_problem(str(value))
 
 
+def _filter_problem(value: Value) -> str | None:
+    """Return what is wrong with a filter, and where."""
+    if not value:
+        return None
+    from broker.config.header_filter import FilterError, parse_filter  # loaded when the first is set
+
+    try:
+        parse_filter(str(value))
+    except FilterError as error:
+        return f"{error} in the filter {str(value)!r}"
+    return None
+
+
 def _own(name: str, kind: ConfigType, default: Value, doc: str, *, choices: tuple[str, ...] = ()) -> Key:
     return Key(name, kind, default, doc, choices=choices, synonyms=(name,))
 
@@ -33,6 +46,11 @@ DEAD_LETTER_TOPIC: Final = "errors.deadletterqueue.topic.name"
 COPY_RECORD: Final = "errors.deadletterqueue.copy.record.enable"
 COPY_HEADERS: Final = "kawal.share.deadletter.headers.enable"
 DEAD_LETTER_POLICY: Final = "kawal.share.deadletter.policy"
+MEMBER_RECORDS: Final = "kawal.share.member.max.records"
+IN_FLIGHT_BYTES: Final = "kawal.share.partition.max.in.flight.bytes"
+AUTO_ACCEPT: Final = "kawal.share.auto.accept"
+FILTER: Final = "kawal.share.filter"
+AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
 
 QUEUE_KEYS: tuple[Key, ...] = (
     _own(
@@ -63,6 +81,51 @@ QUEUE_KEYS: tuple[Key, ...] = (
         " the dead-letter topic, if the group has one (`tail`), or are archived (`drop`); `keep` archives"
         " rejected ones, and delivers the others again.",
         choices=("drop", "keep", "tail"),
+    ),
+    Key(
+        MEMBER_RECORDS,
+        INT,
+        0,
+        "Most records that a member of a share group has at a time, in all partitions; 0: no limit.",
+        minimum=0,
+        unit="records",
+        synonyms=(MEMBER_RECORDS,),
+    ),
+    Key(
+        IN_FLIGHT_BYTES,
+        LONG,
+        0,
+        "Most bytes of a partition that members of a share group have at a time, counted by the mean size of"
+        " a record in its batch; one record may exceed it.  0: no limit.",
+        minimum=0,
+        unit="bytes",
+        synonyms=(IN_FLIGHT_BYTES,),
+    ),
+    _own(
+        AUTO_ACCEPT,
+        BOOLEAN,
+        False,
+        "Whether records of a share group count as accepted when they are delivered: each is delivered at"
+        " most once, and acknowledgements are not needed.",
+    ),
+    Key(
+        FILTER,
+        STRING,
+        "",
+        "The records that a share group is given, by their headers, as in `type=order|refund,!test`; the"
+        " others are archived for the group.  Empty: all.",
+        check=_filter_problem,
+        synonyms=(FILTER,),
+    ),
+    Key(
+        AVOID_LAST,
+        INT,
+        0,
+        "Time for which a record that a member of a share group has released, or let expire, is given to"
+        " other members only.",
+        minimum=0,
+        unit="ms",
+        synonyms=(AVOID_LAST,),
     ),
 )
 """The keys, in the order of the documentation."""

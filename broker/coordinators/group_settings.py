@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from broker.config import group_configs
 from broker.config.features import DEAD_LETTERS, SHARE_VERSION, level_of
-from broker.config.group_keys import BOUNDS
+from broker.config.group_keys import BOUNDS, GROUP_KEYS
 from broker.config.group_limits import clamped
-from broker.config.queue_keys import COPY_HEADERS, COPY_RECORD, DEAD_LETTER_POLICY, DEAD_LETTER_TOPIC
+from broker.config.queue_keys import (
+    AUTO_ACCEPT,
+    COPY_HEADERS,
+    COPY_RECORD,
+    DEAD_LETTER_POLICY,
+    DEAD_LETTER_TOPIC,
+    FILTER,
+    MEMBER_RECORDS,
+)
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
 from groups.share.config import ShareGroupConfig
 from groups.share.states import AtLimit
@@ -77,6 +85,37 @@ def share_reading(metadata: Metadata, group_id: str) -> ShareReading:
     return ShareReading(isolation == "read_committed", may_renew is True)
 
 
+class QueueSettings(NamedTuple):
+    """The settings of a share group that Kafka's groups do not have, as far as fetches need them."""
+
+    member_records_max: int = 0
+    """The most records that a member has at a time; 0: any number."""
+    auto_accepts: bool = False
+    filter: str = ""
+    """As the group has it (broker/config/header_filter.py)."""
+
+    @property
+    def chooses(self) -> bool:
+        """Whether records are looked at one by one before they are delivered."""
+        return bool(self.filter)
+
+
+NO_QUEUE_SETTINGS: Final = QueueSettings()
+
+
+def queue_settings(metadata: Metadata, group_id: str) -> QueueSettings:
+    """Return these settings of a group."""
+    overrides = metadata.catalogue.group_configs.get(group_id)
+    if not overrides:
+        return NO_QUEUE_SETTINGS
+    layers = metadata.live_config.layers
+    return QueueSettings(
+        _number(group_configs.value(MEMBER_RECORDS, overrides, layers)),
+        group_configs.value(AUTO_ACCEPT, overrides, layers) is True,
+        overrides.get(FILTER, ""),
+    )
+
+
 class DeadLetterSettings(NamedTuple):
     """The settings of a share group for records that it gives up; without a topic they are archived."""
 
@@ -98,6 +137,14 @@ def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSetting
         group_configs.value(COPY_RECORD, overrides, layers) is True,
         group_configs.value(COPY_HEADERS, overrides, layers) is True,
     )
+
+
+def own_number(metadata: Metadata, group_id: str, name: str) -> int:
+    """Return a group's setting of a key without bounds."""
+    overrides = metadata.catalogue.group_configs.get(group_id)
+    if not overrides:
+        return _number(GROUP_KEYS[name].default)
+    return _number(group_configs.value(name, overrides, metadata.live_config.layers))
 
 
 def at_limit(metadata: Metadata, group_id: str) -> AtLimit:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, share_state_topic
 from broker.catalogue.topics import SHARE_STATE_TOPIC
-from broker.coordinators.group_settings import at_limit, bounded
+from broker.config.queue_keys import AVOID_LAST, IN_FLIGHT_BYTES
+from broker.coordinators.group_settings import at_limit, bounded, own_number
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.loop import Loop
 from broker.storage.vnode import Vnode
@@ -84,6 +85,8 @@ def limits_of(metadata: Metadata, group_id: str) -> Limits:
         delivery_count_max=bounded(metadata, group_id, "share.delivery.count.limit"),
         in_flight_max=bounded(metadata, group_id, "share.partition.max.record.locks"),
         at_limit=at_limit(metadata, group_id),
+        in_flight_bytes_max=own_number(metadata, group_id, IN_FLIGHT_BYTES),
+        avoid_last_ms=own_number(metadata, group_id, AVOID_LAST),
     )
 
 

@@ -11,18 +11,18 @@ Source: KIP-932; Kafka 4.3's KafkaApis.handleShareFetchRequest and SharePartitio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from broker.coordinators.group_settings import share_reading
+from broker.coordinators.group_settings import queue_settings, share_reading
 from broker.coordinators.shares import limits_of
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_queues import ShareQueues
 from broker.fetching.share_reader import Place, ReadSteps, find_partition
 from broker.loop.loop import Loop
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps
 from groups.errors import GroupError, InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, acknowledgement
 from groups.share.sessions import SessionKey, is_member_id
@@ -32,6 +32,7 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
+    from protocol.messages.share_fetch import PartitionData
 
 RUNS_PER_STEP: Final = 100
 """The ranges acknowledged between two looks at the time, in about 1 ms."""
@@ -82,7 +83,9 @@ class ShareExchange:
 
     def acknowledge(self, topics: Sequence[Any], *, renews: bool) -> ReadSteps:
         """Apply all acknowledgements of a request; yield where there are many."""
-        may_renew = share_reading(self._metadata, self.member.group_id).may_renew
+        group_id = self.member.group_id
+        may_renew = share_reading(self._metadata, group_id).may_renew
+        auto_accepts = queue_settings(self._metadata, group_id).auto_accepts
         runs = 0
         for found in _acknowledging(topics):
             if found is None:
@@ -102,7 +105,39 @@ class ShareExchange:
             except RequestError as error:
                 self.acknowledged[place] = (error.code, None)
             except GroupError as error:
-                self.acknowledged[place] = (error.code, error.message)
+                # What was accepted when it was delivered may be acknowledged once more, without effect.
+                if not (auto_accepts and isinstance(error, InvalidRecordState)):
+                    self.acknowledged[place] = (error.code, error.message)
+
+    def accept(self, found: Mapping[Place, PartitionData]) -> Steps:
+        """Accept what is about to be delivered, if the group says so; what cannot be stored is not."""
+        if not queue_settings(self._metadata, self.member.group_id).auto_accepts:
+            return
+        for number, (place, data) in enumerate(found.items(), start=1):
+            if data.acquired_records:
+                self._accept_place(place, data)
+            if not number % ITEMS_PER_STEP:
+                yield
+
+    def _accept_place(self, place: Place, data: PartitionData) -> None:
+        now_ms = self._loop.clock.turn_ms
+        batches = [
+            Acknowledgement(part.first_offset, part.last_offset, [Event.ACCEPT])
+            for part in data.acquired_records
+        ]
+        self._left += 1
+
+        def told(code: ErrorCode) -> None:
+            if code != ErrorCode.NONE:
+                data.error_code, data.records, data.acquired_records = code, b"", []
+            self.done()
+
+        with self.queues.shares.step(now_ms) as machine:
+            key = ShareKey(self.member.group_id, *place)
+            try:
+                machine.acknowledge(key, self.member.member_id, batches, told, now_ms)
+            except GroupError as error:
+                told(error.code)
 
     def _check_place(self, place: Place, batches: Sequence[Any], *, renews: bool) -> None:
         """Refuse acknowledgements in a place that may not be read or does not exist; their form comes first.

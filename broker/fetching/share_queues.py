@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
-from broker.coordinators.group_settings import share_reading
+from broker.coordinators.group_settings import queue_settings, share_reading
 from broker.coordinators.shares import Shares, limits_of
 from broker.errors import RequestError
 from broker.fetching.share_reader import PIECE_BYTES, Place, end_of, find_partition, first_available
@@ -79,30 +79,42 @@ class ShareQueues:
     def _wake(self, wait_key: int) -> None:
         self._loop.waiters.advanced(wait_key, 0, self._loop.clock.turn_ms)
 
-    def is_acquirable(self, group_id: str, place: Place) -> bool:
+    def room_of(self, member: SessionKey) -> int | None:
+        """Return how many more records a member may have; None: any number."""
+        records_max = queue_settings(self._metadata, member.group_id).member_records_max
+        if not records_max:
+            return None
+        with self._shares().step(self._loop.clock.turn_ms) as machine:
+            return max(records_max - machine.held_by(member.group_id, member.member_id), 0)
+
+    def is_acquirable(self, member: SessionKey, place: Place) -> bool:
         """Whether a member would get something now; an error is something, too."""
+        group_id = member.group_id
         limits = limits_of(self._metadata, group_id)
         read_committed = share_reading(self._metadata, group_id).read_committed
         now_ms = self._loop.clock.turn_ms
         try:
             partition = find_partition(self._metadata, place)
             key = ShareKey(group_id, *place)
-            offset = first_available(self._shares(), key, partition, limits, now_ms)
+            offset = first_available(self._shares(), key, partition, limits, now_ms, member.member_id)
         except (RequestError, GroupError, WalError, DiskError):
             return True
+        if self.room_of(member) == 0:
+            return False
         return offset is not None and offset < end_of(partition, read_committed=read_committed)
 
-    def available_bytes(self, group_id: str, place: Place, max_bytes: int) -> int:
+    def available_bytes(self, member: SessionKey, place: Place, max_bytes: int) -> int:
         """Return the bytes of batches from the first record on that a member would get now, up to a limit.
 
         A view, and a partition with an error, counts as much as is wanted.
         """
-        if not self.is_acquirable(group_id, place):
+        if not self.is_acquirable(member, place):
             return 0
-        limits, now_ms = limits_of(self._metadata, group_id), self._loop.clock.turn_ms
+        limits, now_ms = limits_of(self._metadata, member.group_id), self._loop.clock.turn_ms
+        key = ShareKey(member.group_id, *place)
         try:
             partition = find_partition(self._metadata, place)
-            offset = first_available(self._shares(), ShareKey(group_id, *place), partition, limits, now_ms)
+            offset = first_available(self._shares(), key, partition, limits, now_ms, member.member_id)
             if offset is None or isinstance(partition, ViewPartition):
                 return max_bytes
             room = min(max_bytes, COUNTED_BYTES_MAX) + PIECE_BYTES

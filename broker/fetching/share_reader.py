@@ -14,18 +14,20 @@ Source: KIP-932; Kafka 4.3's DelayedShareFetch and ShareFetchUtils.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
+from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
+from broker.fetching.record_choice import SCAN_BYTES_MAX, Choice, choice_of, choose
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from groups.errors import GroupError
 from groups.share.delivery import AcquireMode, Limits, Portion, Wish
-from groups.share.share_partition import Acquired, Found
+from groups.share.found import Acquired, Found
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import AcquiredRecords, LeaderIdAndEpoch, PartitionData
@@ -110,6 +112,7 @@ class ShareReader:
         read_committed: bool,
         offload: Offload,
         now_ms: int,
+        settings: QueueSettings = NO_QUEUE_SETTINGS,
     ) -> None:
         self._metadata = metadata
         self._shares = shares
@@ -118,6 +121,8 @@ class ShareReader:
         self._read_committed = read_committed
         self._offload = offload
         self._now_ms = now_ms
+        self._choice = choice_of(settings) if settings.chooses else None
+        self._scanned_bytes = 0
         self._batches = 0
         self.count = 0
         self.size_bytes = 0
@@ -159,7 +164,8 @@ class ShareReader:
     def _read_place(self, place: Place, data: PartitionData) -> ReadSteps:
         partition = find_partition(self._metadata, place)
         key = ShareKey(self._reading.group_id, *place)
-        offset = first_available(self._shares, key, partition, self._limits, self._now_ms)
+        member_id = self._reading.member_id
+        offset = first_available(self._shares, key, partition, self._limits, self._now_ms, member_id)
         end = end_of(partition, read_committed=self._read_committed)
         if offset is None or offset >= end:
             if isinstance(partition, ViewPartition):
@@ -179,6 +185,9 @@ class ShareReader:
                 break
             yield from self._acquire(key, partition, wish, portion, piece, data, parts)
             offset = piece.end
+            self._scanned_bytes += len(piece.data)
+            if self._choice is not None and self._scanned_bytes > SCAN_BYTES_MAX:
+                break
         if parts:
             data.records = RecordParts(parts, sum(map(len, parts)))
 
@@ -215,6 +224,10 @@ class ShareReader:
             is_last = start + BATCHES_PER_STEP >= len(batches)
             end = piece.end if is_last else some[-1].last + 1
             found = Found(first, [(batch.first, batch.last) for batch in some], end)
+            if self._choice is not None:
+                found = yield from self._chosen(self._choice, found, some, piece)
+            if self._limits.in_flight_bytes_max:
+                found = found._replace(record_bytes=_mean_sizes(found.batches, some))
             with self._shares.step(self._now_ms) as machine:
                 acquired = machine.acquire(key, wish, found, self._now_ms, portion)
             self._take(acquired, some, piece, data, parts)
@@ -225,6 +238,14 @@ class ShareReader:
             if self._batches >= BATCHES_PER_STEP:
                 self._batches = 0
                 yield None
+
+    def _chosen(
+        self, choice: Choice, found: Found, batches: list[Batch], piece: Piece
+    ) -> Generator[Until | None, None, Found]:
+        """Return what the group is given of some batches."""
+        data = [piece.data[batch.position : batch.end_position] for batch in batches]
+        chosen = yield from in_thread(self._offload, lambda: choose(data, found.batches, choice))
+        return found._replace(batches=chosen.ranges, later=chosen.later)
 
     def _deliverable(self, partition: Partition, piece: Piece) -> list[Batch]:
         """Return the batches of a piece with records for delivery."""
@@ -318,9 +339,9 @@ def end_of(partition: Partition, *, read_committed: bool) -> int:
 
 
 def first_available(
-    shares: Shares, key: ShareKey, partition: Partition, limits: Limits, now_ms: int
+    shares: Shares, key: ShareKey, partition: Partition, limits: Limits, now_ms: int, member_id: str
 ) -> int | None:
-    """Return the first offset that may be acquired; None while there may be none.
+    """Return the first offset that a member may acquire; None while there may be none.
 
     Raises: NotLoaded, GroupNotFound.
     """
@@ -328,7 +349,21 @@ def first_available(
         machine.move_log_start(key, partition.log_start, now_ms)
         found = machine.find(key)
         assert found is not None
-        return found.next_fetch_offset() if found.can_acquire(limits) else None
+        if not found.can_acquire(limits, member_id, now_ms):
+            return None
+        return found.next_fetch_offset(member_id, now_ms)
+
+
+def _mean_sizes(ranges: Sequence[tuple[int, int]], batches: list[Batch]) -> list[int]:
+    """Return the mean size of a record in the batch of each of these ranges, in order."""
+    sizes: list[int] = []
+    number = 0
+    for first, _ in ranges:
+        while batches[number].last < first:
+            number += 1
+        batch = batches[number]
+        sizes.append(max((batch.end_position - batch.position) // (batch.last - batch.first + 1), 1))
+    return sizes
 
 
 def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.coordinators.group_settings import share_reading
+from broker.coordinators.group_settings import queue_settings, share_reading
 from broker.coordinators.shares import limits_of
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
@@ -233,6 +233,7 @@ class _ShareFetch:
             for view, position in reader.views:
                 view.began_waiting(position, now_ms)
         else:
+            yield from self._exchange.accept(reader.found)
             self._exchange.done()
 
     def _reader(self, now_ms: int) -> ShareReader:
@@ -240,10 +241,13 @@ class _ShareFetch:
         group_id = self._member.group_id
         room_bytes = self._call.connection.fetch_room_bytes()
         exact = request.share_acquire_mode == AcquireMode.RECORD_LIMIT
+        max_records, room = request.max_records, self._queues.room_of(self._member)
+        if room is not None:
+            max_records, exact = min(max_records, room), True
         reading = Reading(
             group_id,
             self._member.member_id,
-            request.max_records,
+            max_records,
             request.batch_size,
             AcquireMode.RECORD_LIMIT if exact else AcquireMode.BATCH_OPTIMIZED,
             max(min(request.max_bytes, broker.config.fetch_max_bytes, room_bytes), 0),
@@ -256,6 +260,7 @@ class _ShareFetch:
             read_committed=share_reading(broker, group_id).read_committed,
             offload=broker.scheduler.offload,
             now_ms=now_ms,
+            settings=queue_settings(broker, group_id),
         )
 
     def _has_enough(self, places: Sequence[Place]) -> Generator[None, None, bool]:
@@ -267,7 +272,7 @@ class _ShareFetch:
         for number, place in enumerate(places):
             if number and not number % ITEMS_PER_STEP:
                 yield
-            total += self._queues.available_bytes(self._member.group_id, place, wanted - total)
+            total += self._queues.available_bytes(self._member, place, wanted - total)
             if total >= wanted:
                 return True
         return False
@@ -284,13 +289,12 @@ class _ShareFetch:
     def _park(self, places: list[Place]) -> Steps:
         """Have the fetch wait; if records come before it does, look again at once."""
         by_key = self._by_key = {}
-        group_id = self._member.group_id
         # Of many partitions the bytes are counted in slices, when the fetch looks again.
         counts = len(places) <= ITEMS_PER_STEP
 
         def is_ready(key: int) -> bool:
             place = by_key.get(key)
-            is_of_use = place is not None and self._queues.is_acquirable(group_id, place)
+            is_of_use = place is not None and self._queues.is_acquirable(self._member, place)
             return is_of_use and (not counts or at_once(self._has_enough(places)))
 
         waiters, has_paused = self._broker.waiters, self._has_paused
@@ -306,7 +310,7 @@ class _ShareFetch:
             if not waiters.add_keys(parked, keys):
                 return
             by_key.update(keys)
-            if has_paused and any(self._queues.is_acquirable(group_id, place) for place in part):
+            if has_paused and any(self._queues.is_acquirable(self._member, place) for place in part):
                 waiters.resume(parked, self._broker.clock.turn_ms)
                 return
 

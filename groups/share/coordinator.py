@@ -27,8 +27,9 @@ from groups.effects import Effects, EncodedRecord, Stamp
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.config import ShareConfig
 from groups.share.delivery import Limits, Portion, Wish
+from groups.share.found import Acquired, Found
 from groups.share.ranges import StoredRange
-from groups.share.share_partition import Acquired, Found, SharePartition
+from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
 from groups.share.table import Answer, Share, ShareTable, no_answer
 from groups.topics import Topics
@@ -192,6 +193,15 @@ class ShareCoordinator:
     def keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
         return self._table.of_group(group_id)
+
+    def held_by(self, group_id: str, member_id: str) -> int:
+        """Return the number of records that a member has, in all partitions."""
+        shares = self._table.shares
+        return sum(
+            shares[key].partition.held_by(member_id)
+            for key in self._table.of_group(group_id)
+            if key in shares
+        )
 
     def initialize(self, key: ShareKey, start: int, answer: Answer, now_ms: int) -> None:
         """Make a share-partition that begins at an offset, unless there is one.  Raises: NotLoaded."""

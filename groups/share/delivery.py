@@ -46,6 +46,10 @@ class Limits(NamedTuple):
     """The records between the start and the end of a share-partition; a whole batch may exceed it."""
     at_limit: AtLimit = AtLimit.DROP
     """The fate of records that are given up."""
+    in_flight_bytes_max: int = 0
+    """The bytes of a share-partition's acquired records; one record may exceed it.  0: any number."""
+    avoid_last_ms: int = 0
+    """The time for which a record that is given back goes to other members than the last."""
 
     @property
     def suspect_count(self) -> int:
@@ -56,7 +60,7 @@ class Limits(NamedTuple):
 class Portion:
     """The records that one acquisition may still take."""
 
-    __slots__ = ("_limits", "_wish", "is_full", "rest", "taken")
+    __slots__ = ("_limits", "_wish", "is_full", "may_exceed", "rest", "room_bytes", "taken")
 
     def __init__(self, wish: Wish, limits: Limits) -> None:
         self._wish = wish
@@ -64,9 +68,16 @@ class Portion:
         self.rest = wish.max_records
         self.taken = 0
         self.is_full = False
+        # The bytes that may still be under way; None: any number.
+        self.room_bytes: int | None = None
+        # One record may exceed them: none is under way.
+        self.may_exceed = False
 
-    def take(self, count: int, delivered: int) -> int:
-        """Return how many of `count` records in a row, delivered so often before, may be acquired."""
+    def take(self, count: int, delivered: int, record_bytes: int = 0) -> int:
+        """Return how many of `count` records in a row, delivered so often before, may be acquired.
+
+        `record_bytes` is the mean size of a record, if there is a limit of bytes.
+        """
         if self.is_full:
             return 0
         allowed = count
@@ -76,6 +87,14 @@ class Portion:
         if delivered >= suspect_from:
             self.is_full = True
             allowed = min(allowed, self._portion(delivered, suspect_from))
+        if self.room_bytes is not None and record_bytes:
+            fitting = max(self.room_bytes, 0) // record_bytes
+            if not fitting and self.may_exceed and not self.taken:
+                fitting = 1
+            if fitting < allowed:
+                self.is_full = True
+                allowed = fitting
+            self.room_bytes -= allowed * record_bytes
         self.taken += allowed
         self.rest -= allowed
         if self._wish.mode == AcquireMode.RECORD_LIMIT and self.rest <= 0:

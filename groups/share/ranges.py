@@ -27,9 +27,18 @@ class Facts(NamedTuple):
     member_id: str = ""
     """The member that has it, if it is acquired."""
     lock_until_ms: int = 0
-    """The monotonic moment until which that member has it."""
+    """The monotonic moment until which that member has it; of an available record, that until which
+    `member_id` is not given it, or no member if that is ""."""
     cause: str = ""
     """The cause for which it is being archived, or "" if it is not."""
+    record_bytes: int = 0
+    """The mean size of the records of its batch, if that counts."""
+
+    def is_free(self, member_id: str, now_ms: int) -> bool:
+        """Whether a member may have it now."""
+        if self.state != RecordState.AVAILABLE:
+            return False
+        return self.lock_until_ms <= now_ms or self.member_id not in ("", member_id)
 
 
 class StoredRange(NamedTuple):

@@ -13,36 +13,18 @@ Source: KIP-932; Kafka 4.3's SharePartition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
+from groups.share.found import Acquired, Found
 from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange
 from groups.share.states import FINISHED, Event, RecordState, outcome_of
 
 NEVER_DELIVERED: Final = Facts(RecordState.AVAILABLE, 0)
 MISSING: Final = Facts(RecordState.ARCHIVED, 0)
 """The facts of an offset that has no record to deliver: compacted, aborted, or a marker."""
-
-
-class Acquired(NamedTuple):
-    """Records that a member has now: first and last offset, and how often they were delivered."""
-
-    first: int
-    last: int
-    delivery_count: int
-
-
-class Found(NamedTuple):
-    """A part of the log as it was read."""
-
-    first: int
-    """The offset from which it was read."""
-    batches: Sequence[tuple[int, int]]
-    """First and last offset of the batches with records for delivery, in order."""
-    end: int
-    """The offset before which everything was read."""
 
 
 class SharePartition:
@@ -73,16 +55,36 @@ class SharePartition:
         """The ranges between start and end, for display."""
         return self._ranges
 
-    def next_fetch_offset(self) -> int:
-        """Return the first offset that could be acquired."""
+    def next_fetch_offset(self, member_id: str = "", now_ms: int = 0) -> int:
+        """Return the first offset that could be acquired, by this member if it is named."""
         for found in self._ranges:
-            if found.facts.state == RecordState.AVAILABLE and found.is_settled:
+            if found.is_settled and found.facts.is_free(member_id, now_ms):
                 return found.first
         return self.end
 
-    def can_acquire(self, limits: Limits) -> bool:
+    def can_acquire(self, limits: Limits, member_id: str = "", now_ms: int = 0) -> bool:
         """Whether a fetch may look for records: some were given back, or the window is not full."""
-        return self.end - self.start < limits.in_flight_max or self.next_fetch_offset() < self.end
+        if limits.in_flight_bytes_max and self.in_flight_bytes() >= limits.in_flight_bytes_max:
+            return False
+        if self.end - self.start < limits.in_flight_max:
+            return True
+        return self.next_fetch_offset(member_id, now_ms) < self.end
+
+    def in_flight_bytes(self) -> int:
+        """Return the bytes of the records that members have, as far as they count."""
+        return sum(
+            len(found) * found.facts.record_bytes
+            for found in self._ranges
+            if found.facts.state == RecordState.ACQUIRED
+        )
+
+    def held_by(self, member_id: str) -> int:
+        """Return the number of records that a member has."""
+        return sum(
+            len(found)
+            for found in self._ranges
+            if found.facts.state == RecordState.ACQUIRED and found.facts.member_id == member_id
+        )
 
     def finished_count(self) -> int:
         """Return the number of offsets from the start on that are not delivered again."""
@@ -121,17 +123,25 @@ class SharePartition:
         portion = portion or Portion(wish, limits)
         if room > 0:
             portion.rest = min(portion.rest, room)
-        until_ms = now_ms + limits.lock_ms
+        if limits.in_flight_bytes_max:
+            in_flight_bytes = self.in_flight_bytes()
+            portion.room_bytes = limits.in_flight_bytes_max - in_flight_bytes
+            portion.may_exceed = not in_flight_bytes
+        times = (now_ms, now_ms + limits.lock_ms)
         position = first = max(found.first, self.start)
         acquired: list[Acquired] = []
-        for batch_first, batch_last in found.batches:
+        for batch_first, batch_last, later_ms, record_bytes in found.pieces():
             batch_last = min(batch_last, end - 1)
             if batch_last < position:
                 continue
             batch_first = min(max(batch_first, position), end)
             self._miss(position, batch_first - 1)
             position = batch_first
-            self._acquire_batch(wish, portion, (position, batch_last), until_ms, acquired)
+            if later_ms:
+                self._postpone(position, batch_last, later_ms)
+                position = batch_last + 1
+                continue
+            self._acquire_batch(wish, portion, (position, batch_last), record_bytes, times, acquired)
             position = batch_last + 1
             portion.end_of_batch()
             if portion.is_full:
@@ -143,19 +153,24 @@ class SharePartition:
         return acquired
 
     def _acquire_batch(
-        self, wish: Wish, portion: Portion, batch: tuple[int, int], until_ms: int, acquired: list[Acquired]
+        self,
+        wish: Wish,
+        portion: Portion,
+        batch: tuple[int, int],
+        record_bytes: int,
+        times: tuple[int, int],
+        acquired: list[Acquired],
     ) -> None:
-        """Acquire what is available of one batch of the log."""
+        """Acquire what is available of one batch of the log; `times` are now and the end of the lock."""
         first, last = batch
+        now_ms, until_ms = times
         begins = True
         for part in self._ranges.within(first, last) if first < self.end else ():
-            if part.facts.state == RecordState.AVAILABLE and part.is_settled:
+            if part.is_settled and part.facts.is_free(wish.member_id, now_ms):
                 low, high = max(part.first, first), min(part.last, last)
-                count = portion.take(high - low + 1, part.facts.delivery_count)
+                count = portion.take(high - low + 1, part.facts.delivery_count, record_bytes)
                 if count:
-                    facts = Facts(
-                        RecordState.ACQUIRED, part.facts.delivery_count + 1, wish.member_id, until_ms
-                    )
+                    facts = _held(wish, part.facts.delivery_count + 1, until_ms, record_bytes)
                     if low == part.first and low + count - 1 == part.last:
                         part.facts = facts
                     else:
@@ -166,11 +181,21 @@ class SharePartition:
                     )
                     begins = False
         fresh = max(first, self.end)
-        count = portion.take(last - fresh + 1, 0) if last >= fresh else 0
+        count = portion.take(last - fresh + 1, 0, record_bytes) if last >= fresh else 0
         if count:
             self._fill(fresh - 1)
-            self._ranges.append(fresh + count - 1, Facts(RecordState.ACQUIRED, 1, wish.member_id, until_ms))
+            self._ranges.append(fresh + count - 1, _held(wish, 1, until_ms, record_bytes))
             _report(acquired, Acquired(fresh, fresh + count - 1, 1), wish, begins=begins)
+        self._note_lock(until_ms)
+
+    def _postpone(self, first: int, last: int, until_ms: int) -> None:
+        """Keep what is available between two offsets from all members until a moment."""
+        for part in self._ranges.within(first, last):
+            if part.facts.state == RecordState.AVAILABLE and part.is_settled:
+                for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
+                    piece.facts = piece.facts._replace(member_id="", lock_until_ms=until_ms)
+        self._fill(first - 1)
+        self._ranges.append(last, NEVER_DELIVERED._replace(lock_until_ms=until_ms))
         self._note_lock(until_ms)
 
     def _miss(self, first: int, last: int) -> None:
@@ -240,17 +265,23 @@ class SharePartition:
         return change if change.ranges else None
 
     def expire(self, limits: Limits, now_ms: int) -> Change | None:
-        """Take back all whose lock has run out."""
+        """Take back all whose lock has run out, and let be delivered what was for later."""
         change = Change()
         due_ms = None
         for part in self._ranges:
-            if part.facts.state == RecordState.ACQUIRED and part.is_settled:
-                until_ms = part.facts.lock_until_ms
-                if until_ms <= now_ms:
-                    self._apply(part, Event.LOCK_EXPIRED, limits, change, now_ms)
-                elif due_ms is None or until_ms < due_ms:
-                    due_ms = until_ms
+            until_ms = part.facts.lock_until_ms
+            if not until_ms or not part.is_settled:
+                continue
+            if until_ms > now_ms:
+                due_ms = until_ms if due_ms is None else min(due_ms, until_ms)
+            elif part.facts.state == RecordState.ACQUIRED:
+                self._apply(part, Event.LOCK_EXPIRED, limits, change, now_ms)
+            else:
+                part.facts = part.facts._replace(member_id="", lock_until_ms=0)
         self._lock_due_ms = due_ms
+        if limits.avoid_last_ms and change.ranges:
+            self._note_lock(now_ms + limits.avoid_last_ms)
+        self._ranges.join(self.start, self.end)
         return change if change.ranges else None
 
     def _apply(self, part: Range, event: Event, limits: Limits, change: Change, now_ms: int) -> None:
@@ -261,16 +292,21 @@ class SharePartition:
             part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
             return
         cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
-        _change(part, Facts(outcome.state, facts.delivery_count, cause=cause), change)
+        after = Facts(outcome.state, facts.delivery_count, cause=cause)
+        if outcome.state == RecordState.AVAILABLE and limits.avoid_last_ms and event != Event.SESSION_CLOSED:
+            until_ms = now_ms + limits.avoid_last_ms
+            after = after._replace(member_id=facts.member_id, lock_until_ms=until_ms)
+            self._note_lock(until_ms)
+        _change(part, after, change)
 
     # --- dead letters ---------------------------------------------------------------------------------------
 
     def archiving(self) -> Iterable[StoredRange]:
         """Yield the records that are to be archived once their dead letters are stored."""
         for part in self._ranges:
-            state, count, _, _, cause = part.facts
-            if state == RecordState.ARCHIVING and part.is_settled:
-                yield StoredRange(part.first, part.last, state, count, cause)
+            facts = part.facts
+            if facts.state == RecordState.ARCHIVING and part.is_settled:
+                yield StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause)
 
     def archive(self, ranges: Iterable[tuple[int, int]]) -> Change | None:
         """Archive what is being archived between pairs of offsets, in order: it has its dead letters."""
@@ -329,6 +365,10 @@ class SharePartition:
                 self._ranges.join(first, last)
             self._ranges.append(last, facts)
         self._ranges.skip_finished()
+
+
+def _held(wish: Wish, count: int, until_ms: int, record_bytes: int) -> Facts:
+    return Facts(RecordState.ACQUIRED, count, wish.member_id, until_ms, record_bytes=record_bytes)
 
 
 def _change(part: Range, facts: Facts, change: Change) -> None:

@@ -275,6 +275,7 @@ class ShareTable:
         if self.shares.get(share.key) is not share:
             return
         change = share.partition.expire(self.limits(share.key.group_id), now_ms)
+        self._freed[share.key] = None
         if change is not None:
             self.counts["lock_timeouts"] += sum(part.last - part.first + 1 for part in change.ranges)
         self.store(share, change, no_answer)

@@ -10,7 +10,8 @@ import pytest
 from broker.coordinators.shares import Shares, limits_of
 from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import AcquireMode, Limits, Wish
-from groups.share.share_partition import Acquired, Found, SharePartition
+from groups.share.found import Acquired, Found
+from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from groups.share.sessions import SessionKey
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from tests.broker.handlers.test_share_fetch import Jobs
@@ -36,10 +37,10 @@ def test_a_partition_that_is_deleted_counts_as_acquirable_so_that_fetches_learn_
     jobs = Jobs()
     jobs.member("m1")
     queues = jobs.gateway.broker.share_queues
-    assert not queues.is_acquirable("g", jobs.place)
-    assert queues.is_acquirable("unknown", jobs.place)
-    assert queues.available_bytes("unknown", jobs.place, 10) == 10
-    assert queues.available_bytes("g", jobs.place, 10) == 0
+    assert not queues.is_acquirable(SessionKey("g", "m1"), jobs.place)
+    assert queues.is_acquirable(SessionKey("unknown", "m1"), jobs.place)
+    assert queues.available_bytes(SessionKey("unknown", "m1"), jobs.place, 10) == 10
+    assert queues.available_bytes(SessionKey("g", "m1"), jobs.place, 10) == 0
 
 
 def test_the_records_of_every_lost_session_are_given_back() -> None:

@@ -14,7 +14,7 @@ from groups.share.acknowledgements import acknowledgement
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
 from groups.share.delivery import AcquireMode, Limits, Wish
-from groups.share.share_partition import Acquired, Found
+from groups.share.found import Acquired, Found
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from groups.share.share_partition import Found
+from groups.share.found import Found
 from groups.share.states import FINISHED, AtLimit, Event, RecordState, outcome_of
 
 AVAILABLE, ACQUIRED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED

@@ -7,8 +7,9 @@ import pytest
 from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
+from groups.share.found import Acquired, Found
 from groups.share.ranges import Change, StoredRange
-from groups.share.share_partition import Acquired, Found, SharePartition
+from groups.share.share_partition import SharePartition
 from groups.share.states import ACKNOWLEDGEMENTS, AtLimit, Event, RecordState
 from tests.groups.share.requests import wish
 

@@ -10,8 +10,9 @@ import pytest
 from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
+from groups.share.found import Found
 from groups.share.ranges import Change
-from groups.share.share_partition import Found, SharePartition
+from groups.share.share_partition import SharePartition
 from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, AtLimit, Event, RecordState
 from tests.groups.share.model import Entry, Model
 from tests.groups.share.requests import wish
