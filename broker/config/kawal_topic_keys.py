@@ -263,6 +263,15 @@ DEAD_LETTERS_KEY: Final = Key(
     "Whether share groups may write dead letters into the topic (KIP-1191, Kafka 4.4).",
 )
 
+SHARE_TTL_KEY: Final = Key(
+    "kawal.share.ttl.ms",
+    ConfigType.LONG,
+    -1,
+    "Age at which records of the topic expire for share groups with kawal.share.timing.enable; -1: never.",
+    minimum=-1,
+    unit="ms",
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -290,6 +299,7 @@ KAWAL_TOPIC_KEYS: Final = {
         SCHEMA_VALIDATION_KEY,
         VALUE_FORMAT_KEY,
         DEAD_LETTERS_KEY,
+        SHARE_TTL_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -51,6 +51,7 @@ IN_FLIGHT_BYTES: Final = "kawal.share.partition.max.in.flight.bytes"
 AUTO_ACCEPT: Final = "kawal.share.auto.accept"
 FILTER: Final = "kawal.share.filter"
 AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
+TIMING: Final = "kawal.share.timing.enable"
 
 QUEUE_KEYS: tuple[Key, ...] = (
     _own(
@@ -126,6 +127,13 @@ QUEUE_KEYS: tuple[Key, ...] = (
         minimum=0,
         unit="ms",
         synonyms=(AVOID_LAST,),
+    ),
+    _own(
+        TIMING,
+        BOOLEAN,
+        False,
+        "Whether a share group gets records only after their headers kawal-deliver-at or kawal-delay-ms say"
+        " so, and before kawal-expires-at and the topic's kawal.share.ttl.ms.",
     ),
 )
 """The keys, in the order of the documentation."""

@@ -17,6 +17,7 @@ from broker.config.queue_keys import (
     DEAD_LETTER_TOPIC,
     FILTER,
     MEMBER_RECORDS,
+    TIMING,
 )
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
 from groups.share.config import ShareGroupConfig
@@ -93,11 +94,13 @@ class QueueSettings(NamedTuple):
     auto_accepts: bool = False
     filter: str = ""
     """As the group has it (broker/config/header_filter.py)."""
+    is_timed: bool = False
+    """Whether records are delivered neither before nor after moments in their headers."""
 
     @property
     def chooses(self) -> bool:
         """Whether records are looked at one by one before they are delivered."""
-        return bool(self.filter)
+        return bool(self.filter) or self.is_timed
 
 
 NO_QUEUE_SETTINGS: Final = QueueSettings()
@@ -113,6 +116,7 @@ def queue_settings(metadata: Metadata, group_id: str) -> QueueSettings:
         _number(group_configs.value(MEMBER_RECORDS, overrides, layers)),
         group_configs.value(AUTO_ACCEPT, overrides, layers) is True,
         overrides.get(FILTER, ""),
+        group_configs.value(TIMING, overrides, layers) is True,
     )
 
 

@@ -25,8 +25,9 @@ RECORD_BYTES: Final = 40
 MESSAGES: Final = {
     Cause.REJECTED.value: "Offset rejected by client.",
     Cause.LIMIT.value: "Offset delivery count exceeded the threshold.",
+    Cause.EXPIRED.value: "Record expired before it was delivered.",
 }
-"""Kafka's sentences for the causes."""
+"""The sentences for the causes: Kafka's, and ours for records that expired."""
 
 
 class Origin(NamedTuple):

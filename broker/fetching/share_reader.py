@@ -21,7 +21,7 @@ from uuid import UUID
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
-from broker.fetching.record_choice import SCAN_BYTES_MAX, Choice, choice_of, choose
+from broker.fetching.record_choice import SCAN_BYTES_MAX, Choice, Moment, choice_of, choose
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -29,6 +29,7 @@ from groups.errors import GroupError
 from groups.share.delivery import AcquireMode, Limits, Portion, Wish
 from groups.share.found import Acquired, Found
 from groups.share.state_records import ShareKey
+from groups.share.states import AtLimit, Cause
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import AcquiredRecords, LeaderIdAndEpoch, PartitionData
 from protocol.records import BatchHeader, read_batch_header
@@ -113,7 +114,9 @@ class ShareReader:
         offload: Offload,
         now_ms: int,
         settings: QueueSettings = NO_QUEUE_SETTINGS,
+        wall_ahead_ms: int = 0,
     ) -> None:
+        """`wall_ahead_ms`: the lead of the wall clock over `now_ms`."""
         self._metadata = metadata
         self._shares = shares
         self._reading = reading
@@ -122,6 +125,7 @@ class ShareReader:
         self._offload = offload
         self._now_ms = now_ms
         self._choice = choice_of(settings) if settings.chooses else None
+        self._wall_ahead_ms = wall_ahead_ms
         self._scanned_bytes = 0
         self._batches = 0
         self.count = 0
@@ -225,7 +229,7 @@ class ShareReader:
             end = piece.end if is_last else some[-1].last + 1
             found = Found(first, [(batch.first, batch.last) for batch in some], end)
             if self._choice is not None:
-                found = yield from self._chosen(self._choice, found, some, piece)
+                found = yield from self._chosen(self._choice, key, partition, found, some, piece)
             if self._limits.in_flight_bytes_max:
                 found = found._replace(record_bytes=_mean_sizes(found.batches, some))
             with self._shares.step(self._now_ms) as machine:
@@ -240,11 +244,22 @@ class ShareReader:
                 yield None
 
     def _chosen(
-        self, choice: Choice, found: Found, batches: list[Batch], piece: Piece
+        self,
+        choice: Choice,
+        key: ShareKey,
+        partition: Partition,
+        found: Found,
+        batches: list[Batch],
+        piece: Piece,
     ) -> Generator[Until | None, None, Found]:
-        """Return what the group is given of some batches."""
+        """Return what the group is given of some batches; expired records may have to leave letters."""
         data = [piece.data[batch.position : batch.end_position] for batch in batches]
-        chosen = yield from in_thread(self._offload, lambda: choose(data, found.batches, choice))
+        ttl_ms = self._metadata.topics.settings(partition.topic).kawal_share_ttl_ms
+        moment = Moment(self._now_ms, self._now_ms + self._wall_ahead_ms, ttl_ms)
+        chosen = yield from in_thread(self._offload, lambda: choose(data, found.batches, choice, moment))
+        if chosen.expired and self._limits.at_limit == AtLimit.TAIL:
+            with self._shares.step(self._now_ms) as machine:
+                machine.give_up(key, chosen.expired, Cause.EXPIRED, self._now_ms)
         return found._replace(batches=chosen.ranges, later=chosen.later)
 
     def _deliverable(self, partition: Partition, piece: Piece) -> list[Batch]:

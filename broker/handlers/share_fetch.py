@@ -261,6 +261,7 @@ class _ShareFetch:
             offload=broker.scheduler.offload,
             now_ms=now_ms,
             settings=queue_settings(broker, group_id),
+            wall_ahead_ms=broker.clock.wall_ms(now_ms) - now_ms,
         )
 
     def _has_enough(self, places: Sequence[Place]) -> Generator[None, None, bool]:

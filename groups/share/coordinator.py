@@ -31,6 +31,7 @@ from groups.share.found import Acquired, Found
 from groups.share.ranges import StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
+from groups.share.states import Cause
 from groups.share.table import Answer, Share, ShareTable, no_answer
 from groups.topics import Topics
 from protocol.error_codes import ErrorCode
@@ -280,6 +281,14 @@ class ShareCoordinator:
         """
         share = self._table.find(key)
         return [] if share is None else list(share.partition.archiving())
+
+    def give_up(self, key: ShareKey, ranges: Sequence[tuple[int, int]], cause: Cause, now_ms: int) -> None:
+        """Give up available records, in a group whose at_limit is TAIL.  Raises: NotLoaded, GroupNotFound."""
+        table = self._at(now_ms)
+        share = table.known(key)
+        change = share.partition.give_up(ranges, cause)
+        if change is not None:
+            table.store(share, change, no_answer)
 
     def archive(self, key: ShareKey, ranges: Sequence[tuple[int, int]], answer: Answer, now_ms: int) -> None:
         """Archive records whose dead letters are stored, or in the log before this.

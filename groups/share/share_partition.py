@@ -20,7 +20,7 @@ from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
 from groups.share.found import Acquired, Found
 from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange
-from groups.share.states import FINISHED, Event, RecordState, outcome_of
+from groups.share.states import FINISHED, Cause, Event, RecordState, outcome_of
 
 NEVER_DELIVERED: Final = Facts(RecordState.AVAILABLE, 0)
 MISSING: Final = Facts(RecordState.ARCHIVED, 0)
@@ -300,6 +300,18 @@ class SharePartition:
         _change(part, after, change)
 
     # --- dead letters ---------------------------------------------------------------------------------------
+
+    def give_up(self, ranges: Iterable[tuple[int, int]], cause: Cause) -> Change | None:
+        """Let dead letters be written for available records between pairs of offsets, in order."""
+        change = Change()
+        for first, last in ranges:
+            self._fill(last)
+            for part in self._ranges.within(first, last):
+                if part.facts.state == RecordState.AVAILABLE and part.is_settled:
+                    for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
+                        count = piece.facts.delivery_count
+                        _change(piece, Facts(RecordState.ARCHIVING, count, cause=cause.value), change)
+        return change if change.ranges else None
 
     def archiving(self) -> Iterable[StoredRange]:
         """Yield the records that are to be archived once their dead letters are stored."""

@@ -81,6 +81,9 @@ class Cause(Enum):
     LIMIT = "limit"
     """It was delivered as often as its group allows."""
 
+    EXPIRED = "expired"
+    """It was too old before a member could have it."""
+
 
 class AtLimit(Enum):
     """The fate of records that are given up: rejected, or delivered too often."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groups.share.delivery import Limits
 from groups.share.found import Acquired, Found, Later
 from groups.share.share_partition import SharePartition
-from groups.share.states import RecordState
+from groups.share.states import Cause, RecordState
 from tests.groups.share.requests import wish
 
 LIMITS = Limits(lock_ms=1_000, delivery_count_max=5, in_flight_max=2_000)
@@ -45,3 +45,18 @@ def test_the_log_ends_what_was_for_later() -> None:
     assert (partition.start, partition.end) == (0, 4)
     partition.move_log_start(4)
     assert (partition.start, partition.end) == (4, 4)
+
+
+def test_what_is_given_up_waits_for_letters_though_it_was_never_delivered() -> None:
+    partition = SharePartition(0)
+    change = partition.give_up([(2, 3)], Cause.EXPIRED)
+    assert change is not None
+    assert [(part.first, part.last, part.state, part.cause) for part in change.ranges] == [
+        (2, 3, RecordState.ARCHIVING, "expired")
+    ]
+    assert partition.acquire(wish(), LIMITS, Found(0, [(0, 1), (4, 4)], 5), 0) == [
+        Acquired(0, 1, 1), Acquired(4, 4, 1),
+    ]  # fmt: skip
+    partition.settle(change)
+    assert [(part.first, part.last) for part in partition.archiving()] == [(2, 3)]
+    assert partition.give_up([(0, 4)], Cause.EXPIRED) is None, "what members have is theirs"
