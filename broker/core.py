@@ -44,7 +44,7 @@ from broker.loop.timers import Timers
 from broker.loop.waiters import Waiters
 from broker.requests.dispatcher import Dispatcher
 from broker.requests.gate import Gate
-from broker.requests.gates import authorizer_of, gate_of
+from broker.requests.gates import authorizer_of, gate_of, tokens_of
 from broker.requests.intake import Intake
 from broker.requests.request_log import RequestLog
 from broker.storage.vnode import DiskJob, Vnode
@@ -145,6 +145,7 @@ class Broker:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
         store, catalogue, errors = self.store, self.catalogue, self.internal_errors
         self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock, errors)
+        self.tokens = tokens_of(self, self, self.random)
         self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,
             config=self.live_config,
@@ -339,8 +340,7 @@ class Broker:
                 yield vnode, job
         for made in self.databases.take_jobs(now_ms):
             yield self.meta, made
-        snapshot = self.snapshots.begin()
-        if snapshot is not None:
+        if (snapshot := self.snapshots.begin()) is not None:
             yield self.meta, snapshot
 
     def job_done(self, vnode: Vnode, job: DiskJob, error: Exception | None, now_ms: int) -> None:

@@ -17,7 +17,7 @@ from compat_tests.differential.allow_list import ALLOWED
 from compat_tests.differential.allowed import Allowed
 from compat_tests.differential.recorded import SEED, load
 from compat_tests.differential.sequences import names, sequence
-from compat_tests.error_cases import groups, node, records, shares, topics
+from compat_tests.error_cases import groups, node, records, shares, tokens, topics
 from compat_tests.error_cases.case import CASES
 from compat_tests.error_cases.never import NEVER
 from compat_tests.not_served import NOT_SERVED
@@ -30,7 +30,7 @@ CLIENTS = ROOT / "docs" / "compatibility.clients.json"
 HANDLERS = ROOT / "broker" / "handlers"
 NOT_RUN = "not run"
 """A cell that no test has filled: test_compatibility.py finds it."""
-CASE_MODULES = (groups, node, records, shares, topics)
+CASE_MODULES = (groups, node, records, shares, tokens, topics)
 
 TEXT = """\
 <!-- Made by `python -m compat_tests.compatibility`; change the code or the tests, not this file. -->

@@ -11,6 +11,9 @@ from compat_tests.process import ServerProcess
 
 READY = "kawal ready "
 
+SECRETS = ("jaas.config", "secret.key")
+"""Ends of the keys whose values are secret."""
+
 KAWAL = str(Path(sys.executable).with_name("kawal"))
 """The command installed beside the interpreter that runs the tests."""
 
@@ -28,7 +31,7 @@ class KawalBroker(Broker):
         if "kawal.http.listen" not in self.settings:
             # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]
-        secrets = {key: value for key, value in self.settings.items() if key.endswith("jaas.config")}
+        secrets = {key: value for key, value in self.settings.items() if key.endswith(SECRETS)}
         if secrets:
             # Others can read command lines, so the gateway takes no secrets from them.
             file = self.directory / "kawal.toml"

@@ -6,16 +6,11 @@ from typing import Final
 
 from protocol.api_keys import ApiKey
 
-TOKENS: Final = "delegation tokens are not built"
 SHARE: Final = "between brokers only: one node keeps the state of share groups without requests"
 STREAMS: Final = "groups of the Streams protocol (KIP-1071) are not built; Kafka Streams uses classic groups"
 QUORUM: Final = "there is one node, and no quorum of controllers to change"
 
 NOT_SERVED: Final[dict[ApiKey, str]] = {
-    ApiKey.CREATE_DELEGATION_TOKEN: TOKENS,
-    ApiKey.RENEW_DELEGATION_TOKEN: TOKENS,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: TOKENS,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: TOKENS,
     ApiKey.UNREGISTER_BROKER: "there is one node, and it stays",
     ApiKey.INITIALIZE_SHARE_GROUP_STATE: SHARE,
     ApiKey.READ_SHARE_GROUP_STATE: SHARE,

@@ -35,7 +35,7 @@ from tests.broker.guarded import TOPIC, rule
 
 ALICE = "User:CN=Dave,OU=dev,O=lab"
 HOST_OF_CLIENTS = "127.0.0.1"
-AUTHORIZATION = {29, 30, 31, 53}
+AUTHORIZATION = {29, 30, 31, 53, 65}
 
 NO_CASE = {ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_REPLICA_LOG_DIRS}
 """Not sent: the first would write a marker of a transaction, the second names the broker's own directory."""

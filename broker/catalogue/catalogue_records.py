@@ -177,6 +177,28 @@ class ClientQuotas(msgspec.Struct, tag="client_quotas", frozen=True, kw_only=Tru
     values: dict[str, str]
 
 
+class DelegationTokenSet(msgspec.Struct, tag="delegation_token_set", frozen=True, kw_only=True):
+    """The delegation token exists, with these times (ms since 1970), from here on.
+
+    Its HMAC follows from its id and the secret key of the server's settings, and is not recorded.
+    """
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...] = ()
+    issued_ms: int
+    expires_ms: int
+    ends_ms: int
+    """The time beyond which it cannot be renewed."""
+
+
+class DelegationTokenRemoved(msgspec.Struct, tag="delegation_token_removed", frozen=True, kw_only=True):
+    """The delegation token exists no longer."""
+
+    token_id: str
+
+
 class AclAdded(msgspec.Struct, tag="acl_added", frozen=True, kw_only=True):
     """The access rule is in effect from here on; the numbers are those of Kafka's protocol."""
 
@@ -246,6 +268,8 @@ CatalogueRecord: TypeAlias = (
     | GroupConfigs
     | ScramCredentials
     | ClientQuotas
+    | DelegationTokenSet
+    | DelegationTokenRemoved
     | AclAdded
     | AclRemoved
     | FeatureLevel

@@ -1,4 +1,7 @@
-"""The effect of a record that gives a view another definition: see broker/catalogue/view_reload.py."""
+"""The effects of records that change a topic: other configs, or another definition of a view.
+
+broker/catalogue/view_reload.py has the rules of definitions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from broker.catalogue.catalogue_records import ViewDefinition, ViewReloaded
+from broker.catalogue.catalogue_records import TopicConfigs, ViewDefinition, ViewReloaded
+from broker.catalogue.settings_plan import plan_nothing
 
 
 class Reloadable(Protocol):
@@ -43,3 +47,15 @@ def plan_reload(topic: Reloadable, record: ViewReloaded, meta_views: Counter[str
         put(record.view, dict(record.configs))
 
     return confirm, lambda: put(before, configs)
+
+
+def plan_topic_configs(topic: Reloadable, record: TopicConfigs) -> Halves:
+    """Set a topic's own configs, at once."""
+    before = topic.configs
+
+    def put(configs: dict[str, str]) -> None:
+        topic.configs = configs
+        topic.forget_settings()
+
+    put(dict(record.configs))
+    return plan_nothing, lambda: put(before)

@@ -16,6 +16,8 @@ from broker.catalogue.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
     ClientQuotas,
+    DelegationTokenRemoved,
+    DelegationTokenSet,
     FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
@@ -44,12 +46,10 @@ class SnapshotRecords:
                 self._by_subject[TopicCreated, record.topic_id] = [record]
             case PartitionsAdded():
                 self._by_subject[TopicCreated, record.topic_id].append(record)
-            case TopicConfigs():
+            case TopicConfigs() | ViewReloaded():
                 known = self._by_subject[TopicCreated, record.topic_id]
-                known[0] = replace(known[0], configs=record.configs)
-            case ViewReloaded():
-                known = self._by_subject[TopicCreated, record.topic_id]
-                known[0] = replace(known[0], configs=record.configs, view=record.view)
+                view = {"view": record.view} if isinstance(record, ViewReloaded) else {}
+                known[0] = replace(known[0], configs=record.configs, **view)
             case TopicDeleted():
                 self.forget(record.topic_id)
             case BrokerConfigs():
@@ -62,6 +62,9 @@ class SnapshotRecords:
                 self._put((ClientQuotas, record.entity), record, is_set=bool(record.values))
             case FeatureLevel():
                 self._put((FeatureLevel, record.name), record, is_set=True)
+            case DelegationTokenSet() | DelegationTokenRemoved():
+                is_set = isinstance(record, DelegationTokenSet)
+                self._put((DelegationTokenSet, record.token_id), record, is_set=is_set)
             case AclAdded() | AclRemoved():
                 subject = AclAdded, repr(acl_of(record))
                 self._put(subject, record, is_set=isinstance(record, AclAdded))

@@ -25,6 +25,8 @@ from broker.catalogue.catalogue_records import (
     BrokerConfigs,
     CatalogueRecord,
     ClientQuotas,
+    DelegationTokenRemoved,
+    DelegationTokenSet,
     FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
@@ -40,10 +42,12 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.database_table import DatabaseRecord, Databases
 from broker.catalogue.quota_table import QuotaTable
-from broker.catalogue.reload_plan import plan_reload
+from broker.catalogue.reload_plan import plan_reload, plan_topic_configs
+from broker.catalogue.security_plan import plan_security
 from broker.catalogue.settings_plan import Settings, Told, plan_level, plan_nothing, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
 from broker.catalogue.stream_table import StreamTable, runs_of
+from broker.catalogue.token_table import TokenTable
 from broker.config.topic_names import collision_key
 
 if TYPE_CHECKING:
@@ -164,8 +168,7 @@ class Catalogue:
         self.broker_configs: dict[str, dict[str, str]] = {}  # by node, "": for every one
         self.group_configs: dict[str, dict[str, str]] = {}
         self.scram_credentials: dict[str, dict[str, str]] = {}
-        self.acls = AclTable()
-        self.quotas = QuotaTable()
+        self.acls, self.quotas, self.tokens = AclTable(), QuotaTable(), TokenTable()
         self._config_listeners: list[Callable[[], None]] = []
         self.feature_levels: dict[str, int] = {}  # those that were set
         self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
@@ -233,10 +236,6 @@ class Catalogue:
                 return self._set(self.group_configs, record.group, record.configs)
             case ScramCredentials():
                 return self._set(self.scram_credentials, record.user, record.credentials)
-            case ClientQuotas():
-                return Change(*self.quotas.plan(record))
-            case AclAdded() | AclRemoved():
-                return Change(*self.acls.plan(record))
             case FeatureLevel():
                 return Change(*plan_level(self.feature_levels, record.name, record.level))
             case ProducerIdBlock():
@@ -245,6 +244,8 @@ class Catalogue:
                 self.next_stream = max(self.next_stream, record.next_id)
                 self.deleted_streams.update(*(range(first, first + count) for first, count in record.deleted))
                 return Change(plan_nothing, plan_nothing)
+            case ClientQuotas() | AclAdded() | AclRemoved() | DelegationTokenSet() | DelegationTokenRemoved():
+                return Change(*plan_security(record, self.acls, self.quotas, self.tokens))
             case _:
                 return self._plan_database(record)
 
@@ -335,14 +336,7 @@ class Catalogue:
         topic = self.by_id[UUID(hex=record.topic_id)]
         if isinstance(record, ViewReloaded):
             return Change(*plan_reload(topic, record, self.meta_views, self.database_of(topic)))
-        before = topic.configs
-
-        def set_configs(configs: dict[str, str]) -> None:
-            topic.configs = configs
-            topic.settings = None
-
-        set_configs(dict(record.configs))
-        return Change(plan_nothing, lambda: set_configs(before))
+        return Change(*plan_topic_configs(topic, record))
 
     def reserve_producer_ids(self, next_id: int) -> None:
         """Give out no producer id below `next_id` any more."""

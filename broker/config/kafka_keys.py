@@ -48,10 +48,6 @@ LIST - controller.quorum.voters "" | Ids and addresses of the voters of the quor
 INT - controller.socket.timeout.ms 30000 | Socket timeout between controller and brokers.
 LIST D cordoned.log.dirs "" | Directories that get no new partitions.
 CLASS - create.topic.policy.class.name null | Class that judges new topics.
-LONG - delegation.token.expiry.check.interval.ms 3600000 | How often expired delegation tokens are removed.
-LONG - delegation.token.expiry.time.ms 86400000 | How long a delegation token lives unless renewed.
-LONG - delegation.token.max.lifetime.ms 604800000 | How long a delegation token can be renewed.
-PASSWORD - delegation.token.secret.key null | Secret that signs delegation tokens.
 INT - delete.records.purgatory.purge.interval.requests 1 | Purge interval of waiting DeleteRecords requests.
 LIST - early.start.listeners null | Listeners that start before the metadata is there.
 INT - fetch.purgatory.purge.interval.requests 1000 | Purge interval of waiting Fetch requests.
@@ -274,7 +270,6 @@ PROTECTIVE = (
     "alter.config.policy.",
     "client.quota.",
     "create.topic.policy.",
-    "delegation.token.",
     "principal.builder.",
     "sasl.",
     "security.",

@@ -15,6 +15,7 @@ from broker.config.quota_keys import QUOTA_KEYS
 from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
 from broker.config.share_keys import SHARE_KEYS
+from broker.config.token_keys import TOKEN_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 DOUBLE = ConfigType.DOUBLE
@@ -50,7 +51,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.insecure", BOOLEAN, False,
         "Allow listeners that other machines can reach although no client is authenticated."),
 ),
-"Security": SECURITY_KEYS + ACL_KEYS,
+"Security": SECURITY_KEYS + TOKEN_KEYS + ACL_KEYS,
 "Topics": (
     Key("num.partitions", INT, 4,
         "Partitions of a topic created without a count (Kafka's own default is 1).",

@@ -54,7 +54,17 @@ class LoginConnection(CallConnection, Protocol):
 class Login:
     """The login of a connection; it judges every request, also after its end."""
 
-    __slots__ = ("_connection", "_exchange", "_limits", "_loop", "_make", "_queue", "_settings", "session")
+    __slots__ = (
+        "_connection",
+        "_exchange",
+        "_limits",
+        "_loop",
+        "_make",
+        "_queue",
+        "_settings",
+        "by_token",
+        "session",
+    )
 
     def __init__(
         self,
@@ -72,6 +82,8 @@ class Login:
         self._loop = loop
         self._queue = queue
         self._exchange: Exchange | None = None
+        self.by_token = False
+        """Whether the client has shown a delegation token."""
         self.session = SaslSession(settings.mechanisms, settings.lifetimes_ms)
         reader = connection.reader
         self._limits = reader.limit_bytes, reader.plain_limit_bytes
@@ -183,6 +195,7 @@ class Login:
         principal = f"User:{step.user}"
         lifetime_ms = self.session.accept(principal, clock.turn_ms, left_ms)
         self._exchange = None
+        self.by_token = step.by_token
         connection.principal = principal
         connection.ready_by_ms = None
         connection.reader.limit_bytes, connection.reader.plain_limit_bytes = self._limits

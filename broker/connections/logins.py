@@ -16,7 +16,7 @@ from broker.security.plain_passwords import PlainPasswords
 from broker.security.sasl_exchange import Exchange
 from broker.security.sasl_oauthbearer import OAuthBearerExchange, Validator
 from broker.security.sasl_plain import PlainExchange
-from broker.security.sasl_scram import ScramExchange
+from broker.security.sasl_scram import Bearer, ScramExchange
 from broker.security.scram import Credential, Mechanism, read_credential
 
 if TYPE_CHECKING:
@@ -35,6 +35,13 @@ class ScramUsers(Protocol):
         """The stored credentials by user and mechanism."""
 
 
+class Tokens(Protocol):
+    """The delegation tokens."""
+
+    def bearer(self, token_id: str, mechanism: Mechanism) -> Bearer | None:
+        """Return the client that may log in with a token, if it is valid."""
+
+
 class Logins:
     """Makes the login of each new connection."""
 
@@ -48,11 +55,13 @@ class Logins:
         *,
         decoy_key: bytes,
         validator: Callable[[OAuthSettings], Validator] | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         """`random` is fit for secrets; `read_file(path)` returns what reads a file of hashed passwords.
 
         `decoy_key` is a secret that stays the same over restarts; `validator` makes judges of tokens, and is
-        needed where the mechanism OAUTHBEARER is enabled.
+        needed where the mechanism OAUTHBEARER is enabled.  `tokens` are the delegation tokens; None: there
+        are none.
         """
         self._loop = loop
         self._config = config
@@ -62,6 +71,7 @@ class Logins:
         self._queue = LoginQueue(loop)
         self._decoy_key = decoy_key
         self._validator = validator
+        self._tokens = tokens
 
     def beginner(self, listener: str) -> Callable[[Connection], None]:
         """Return what gives a new connection of this listener its login."""
@@ -96,7 +106,12 @@ class Logins:
             text = self._users.scram_credentials.get(user, {}).get(kind.name)
             return None if text is None else read_credential(text)
 
-        return lambda: ScramExchange(kind, find, nonce=self._nonce(), decoy_key=self._decoy_key)
+        def find_token(token_id: str) -> Bearer | None:
+            return None if self._tokens is None else self._tokens.bearer(token_id, kind)
+
+        return lambda: ScramExchange(
+            kind, find, nonce=self._nonce(), decoy_key=self._decoy_key, find_token=find_token
+        )
 
     def _nonce(self) -> str:
         return f"{self._random.getrandbits(NONCE_BITS):048x}"

@@ -39,6 +39,10 @@ class CallLogin(Protocol):
     def is_ready(self) -> bool:
         """Whether the client is logged in."""
 
+    @property
+    def by_token(self) -> bool:
+        """Whether it has shown a delegation token, and no password of its own."""
+
     def versions_refused(self) -> None:
         """Let the client ask for versions once more: its ApiVersions was answered with an error."""
 

@@ -40,6 +40,8 @@ IN_HANDLER: Final = frozenset(
         ApiKey.DESCRIBE_CLUSTER,
         ApiKey.LIST_GROUPS,
         ApiKey.LIST_TRANSACTIONS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
     }
 )
 """The APIs whose checks are all made by their handlers."""

@@ -1,4 +1,7 @@
-"""The gate and the authorizer that the configuration asks for; what they need is imported only then."""
+"""The gate, the authorizer and the tokens that the configuration asks for.
+
+What they need is imported only then.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,10 @@ from broker.requests.gate import Gate, OpenGate
 from broker.requests.quota_gate import QuotaGate
 
 if TYPE_CHECKING:
+    from random import Random
+
+    from broker.catalogue.delegation_tokens import DelegationTokens
+    from broker.catalogue.metadata import Metadata
     from broker.fetching.fetch_sessions import FetchSessions
     from broker.security.authorizer import Authorizer
 
@@ -49,3 +56,12 @@ def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
     from broker.requests.acl_gate import AclGate
 
     return AclGate(authorizer, catalogue)
+
+
+def tokens_of(metadata: Metadata, loop: Loop, random: Random) -> DelegationTokens | None:
+    """Return the delegation tokens; None: without a secret key there are none."""
+    if not metadata.config.delegation_token_secret_key:
+        return None
+    from broker.catalogue.delegation_tokens import DelegationTokens
+
+    return DelegationTokens(metadata, loop, random)

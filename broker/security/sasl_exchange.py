@@ -38,6 +38,8 @@ class Accepted(NamedTuple):
     data: bytes = b""
     until_wall_ms: int | None = None
     """The end of the credentials' validity in milliseconds since 1970; None: they have none."""
+    by_token: bool = False
+    """Whether the client has shown a delegation token, and no password of its own."""
 
 
 Outcome: TypeAlias = Challenge | Accepted

@@ -5,8 +5,10 @@
     client  c=BASE64 of the part before n=,r=NONCE+ours,p=PROOF
     server  v=SIGNATURE
 
-A user that does not exist gets a salt, always the same one, and fails with the proof.
-Source: RFC 5802, RFC 7677; ScramSaslServer of Kafka 4.3; CVE-2024-56128 (the final nonce must be equal).
+A user that does not exist gets a salt, always the same one, and fails with the proof.  With the extension
+`tokenauth=true` the name is the id of a delegation token, the password its HMAC, and the client is the owner.
+Source: RFC 5802, RFC 7677, KIP-48; ScramSaslServer of Kafka 4.3; CVE-2024-56128 (the final nonce must be
+equal).
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused
+from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused, Outcome, Pending
 from broker.security.scram import HASHES, ITERATIONS_MIN, Credential, Mechanism
 
 TOKEN_BYTES_MAX: Final = 8_192
@@ -36,13 +38,34 @@ _FINAL: Final = re.compile(
 )
 
 
+TOKEN_EXTENSION: Final = "tokenauth"  # noqa: S105  (no password)
+
+
+class Bearer(NamedTuple):
+    """The owner of a delegation token, as whom the client logs in."""
+
+    user: str
+    until_wall_ms: int
+    """The end of the token in milliseconds since 1970."""
+    credential: Credential | None
+    """None: it is not made yet."""
+    make: Callable[[], Credential]
+    """Makes it, in a thread."""
+
+
+def no_tokens(_token_id: str) -> None:
+    """Find no token, on a server without them."""
+
+
 class ScramExchange:
     """The login of one client."""
 
     __slots__ = (
+        "_bearer",
         "_credential",
         "_decoy_key",
         "_find",
+        "_find_token",
         "_first",
         "_header",
         "_mechanism",
@@ -58,19 +81,24 @@ class ScramExchange:
         *,
         nonce: str,
         decoy_key: bytes,
+        find_token: Callable[[str], Bearer | None] = no_tokens,
     ) -> None:
         """`find(user)` returns a credential of the mechanism; `nonce` is ours, new for each exchange.
+
+        `find_token(id)` returns what belongs to a delegation token that is valid.
 
         `decoy_key` makes the salts of users that do not exist, and never changes while the server runs.
         """
         self._mechanism = mechanism
         self._find = find
+        self._find_token = find_token
+        self._bearer: Bearer | None = None
         self._nonce = nonce
         self._decoy_key = decoy_key
         self._credential: Credential | None = None
         self._user = self._header = self._first = self._server_first = ""
 
-    def step(self, token: bytes) -> Challenge | Accepted:
+    def step(self, token: bytes) -> Outcome | Pending:
         """Take the first message, then the final one.  Raises: LoginRefused."""
         if len(token) > TOKEN_BYTES_MAX:
             raise LoginRefused(f"a token of {len(token)} bytes, more than {TOKEN_BYTES_MAX}")
@@ -80,21 +108,27 @@ class ScramExchange:
             raise LoginRefused("a token that is not UTF-8") from error
         return self._take_final(text) if self._server_first else self._take_first(text)
 
-    def _take_first(self, text: str) -> Challenge:
+    def _take_first(self, text: str) -> Challenge | Pending:
         found = _FIRST.fullmatch(text)
         if found is None:
             raise LoginRefused("a first message that is not one of SCRAM")
         self._user = _plain(found["user"])
         if found["authorized"] and _plain(found["authorized"]) != self._user:
             raise LoginRefused(f"user {self._user!r} asked to be {_plain(found['authorized'])!r}")
-        if ",tokenauth=true" in found["extensions"].lower():
-            raise LoginRefused(f"user {self._user!r}: there are no delegation tokens")
-        self._credential = self._find(self._user)
-        salt, iterations = self._decoy(), ITERATIONS_MIN
-        if self._credential is not None:
-            salt, iterations = self._credential.salt, self._credential.iterations
         self._header, self._first = found["header"], found["bare"]
         self._nonce = found["nonce"] + self._nonce
+        if not _asks_for_token(found["extensions"]):
+            return self._challenge(self._find(self._user))
+        bearer = self._bearer = self._find_token(self._user)
+        if bearer is not None and bearer.credential is None:
+            return Pending(lambda: self._challenge(bearer.make()))
+        return self._challenge(bearer.credential if bearer is not None else None)
+
+    def _challenge(self, credential: Credential | None) -> Challenge:
+        self._credential = credential
+        salt, iterations = self._decoy(), ITERATIONS_MIN
+        if credential is not None:
+            salt, iterations = credential.salt, credential.iterations
         self._server_first = f"r={self._nonce},s={b64encode(salt).decode()},i={iterations}"
         return Challenge(self._server_first.encode())
 
@@ -111,7 +145,10 @@ class ScramExchange:
         if credential is None or not self._proves(credential, messages, found["proof"]):
             raise self._refused("invalid username or password")
         signature = hmac.digest(credential.server_key, messages, HASHES[self._mechanism])
-        return Accepted(self._user, b"v=" + b64encode(signature))
+        last = b"v=" + b64encode(signature)
+        if self._bearer is None:
+            return Accepted(self._user, last)
+        return Accepted(self._bearer.user, last, self._bearer.until_wall_ms, by_token=True)
 
     def _proves(self, credential: Credential, messages: bytes, proof: str) -> bool:
         """Whether the client knows the key that is stored hashed."""
@@ -131,6 +168,12 @@ class ScramExchange:
 
     def _refused(self, why: str) -> LoginRefused:
         return LoginRefused(f"user {self._user!r}: {why}")
+
+
+def _asks_for_token(extensions: str) -> bool:
+    """Whether the name is that of a delegation token; as in Kafka the last word on it counts."""
+    words = dict(part.split("=", 1) for part in extensions.split(",") if part)
+    return words.get(TOKEN_EXTENSION, "").lower() == "true"
 
 
 def _plain(name: str) -> str:

@@ -76,15 +76,23 @@ def credential_of(given: ScramCredentialUpsertion) -> str:
         raise _unacceptable(f"Too many iterations: {given.iterations}, at most {ITERATIONS_MAX}")
     if not given.salted_password:
         raise _unacceptable("The salted password must not be empty")
-    algorithm = HASHES[mechanism]
-    client_key = hmac.digest(given.salted_password, b"Client Key", algorithm)
-    kept = {
-        "salt": given.salt,
-        "stored_key": algorithm(client_key).digest(),
-        "server_key": hmac.digest(given.salted_password, b"Server Key", algorithm),
-    }
+    made = _derived(mechanism, given.salted_password, given.salt, given.iterations)
+    kept = {"salt": made.salt, "stored_key": made.stored_key, "server_key": made.server_key}
     parts = (f"{name}={b64encode(value).decode()}" for name, value in kept.items())
     return f"{','.join(parts)},iterations={given.iterations}"
+
+
+def make_credential(mechanism: Mechanism, password: str, salt: bytes, iterations: int) -> Credential:
+    """Return the credential of a password; it takes some milliseconds."""
+    salted = salted_password(mechanism, password, salt, iterations)
+    return _derived(mechanism, salted, salt, iterations)
+
+
+def _derived(mechanism: Mechanism, salted: bytes, salt: bytes, iterations: int) -> Credential:
+    algorithm = HASHES[mechanism]
+    client_key = hmac.digest(salted, b"Client Key", algorithm)
+    server_key = hmac.digest(salted, b"Server Key", algorithm)
+    return Credential(salt, algorithm(client_key).digest(), server_key, iterations)
 
 
 def read_credential(text: str) -> Credential:

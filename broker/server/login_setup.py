@@ -43,6 +43,7 @@ def open_logins(broker: Broker, config: Config, listeners: list[Listener], run_o
             if any(OAUTHBEARER in own for own in mechanisms.values())
             else None
         ),
+        tokens=broker.tokens,
     )
     try:
         for listener in listeners:

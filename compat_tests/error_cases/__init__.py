@@ -6,5 +6,6 @@ topics.py   topics, partitions, configs
 groups.py   classic groups and those of KIP-848
 shares.py   share groups and their sessions
 node.py     the node, its versions, features and security
+tokens.py   delegation tokens
 never.py    codes that do not occur, each with its reason
 """

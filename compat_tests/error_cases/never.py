@@ -9,7 +9,6 @@ from protocol.error_codes import ErrorCode
 ONE_NODE: Final = "there is one node: it leads every partition, holds the only replica and cannot lag behind"
 OF_BROKERS: Final = "an answer between brokers and controllers; clients do not call those APIs"
 SECURITY: Final = "nothing is forbidden"
-TOKENS: Final = "delegation tokens are not built; their APIs are not served"
 TRANSACTIONS: Final = "transactional ids are refused (InitProducerId: 35), so that no transaction begins"
 TELEMETRY: Final = "clients' metrics are not collected; the APIs are not served"
 SHARE: Final = "the state of share groups is changed inside the node, which has one writer of it"
@@ -55,13 +54,6 @@ NEVER: Final[dict[ErrorCode, str]] = {
     " compat_tests/test_raw_sasl.py checks it",
     ErrorCode.UNKNOWN_PRODUCER_ID: OUT_OF_USE,
     ErrorCode.REASSIGNMENT_IN_PROGRESS: AT_ONCE,
-    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: TOKENS,
-    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: TOKENS,
-    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: TOKENS,
-    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: TOKENS,
-    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: TOKENS,
-    ErrorCode.DELEGATION_TOKEN_EXPIRED: TOKENS,
-    ErrorCode.INVALID_PRINCIPAL_TYPE: TOKENS,
     ErrorCode.LISTENER_NOT_FOUND: ONE_NODE,
     ErrorCode.STALE_BROKER_EPOCH: OF_BROKERS,
     ErrorCode.OFFSET_NOT_AVAILABLE: ONE_NODE,

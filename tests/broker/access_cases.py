@@ -13,6 +13,7 @@ from protocol.messages import (
     alter_client_quotas,
     consumer_group_describe,
     create_acls,
+    create_delegation_token,
     create_partitions,
     delete_acls,
     delete_groups,
@@ -56,6 +57,7 @@ NAMES = {
     ResourceType.GROUP: "g",
     ResourceType.CLUSTER: CLUSTER_NAME,
     ResourceType.TRANSACTIONAL_ID: "x",
+    ResourceType.USER: "User:bob",
 }
 """What the requests name."""
 
@@ -266,6 +268,13 @@ CASES: list[Case] = [
         0,
         lambda: scram.AlterUserScramCredentialsRequest(
             deletions=[scram.ScramCredentialDeletion(name="n", mechanism=1)], upsertions=[]
+        ),
+    ),
+    Case(
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        3,
+        lambda: create_delegation_token.CreateDelegationTokenRequest(
+            owner_principal_type="User", owner_principal_name="bob", renewers=[], max_lifetime_ms=-1
         ),
     ),
     Case(ApiKey.DESCRIBE_QUORUM, 2, lambda: describe_quorum.DescribeQuorumRequest(topics=[])),

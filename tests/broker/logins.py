@@ -58,6 +58,7 @@ class LoginGateway(Gateway):
             lambda _path: file or dict,
             decoy_key=b"k",
             validator=lambda _settings: self._judge(),
+            tokens=broker.tokens,
         )
         self._begin = logins.beginner("LOGIN")
         return broker
@@ -104,10 +105,12 @@ def log_in(client: Client, token: bytes | None = None) -> Any:
 class ScramClient:
     """The client's side of SCRAM (RFC 5802)."""
 
-    def __init__(self, mechanism: str, user: str, password: str, nonce: str = "client") -> None:
+    def __init__(
+        self, mechanism: str, user: str, password: str, nonce: str = "client", extensions: str = ""
+    ) -> None:
         self._hash = HASHES[mechanism]
         self._password = password.encode()
-        self.bare = f"n={user},r={nonce}"
+        self.bare = f"n={user},r={nonce}{extensions}"
         self.first = f"n,,{self.bare}".encode()
         self.signature = b""
 

@@ -22,6 +22,7 @@ AUTHORIZATION = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -9,4 +9,4 @@ def test_a_refusal_tells_no_reason_unless_it_is_given() -> None:
 
 
 def test_credentials_are_valid_without_end_unless_one_is_given() -> None:
-    assert Accepted("a") == ("a", b"", None)
+    assert Accepted("a") == ("a", b"", None, False)

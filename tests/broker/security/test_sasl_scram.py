@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused
-from broker.security.sasl_scram import ScramExchange
+from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused, Pending
+from broker.security.sasl_scram import Bearer, ScramExchange
 from broker.security.scram import Credential, Mechanism, credential_of, read_credential
 from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 from tests.broker.logins import HASHES, ScramClient
@@ -117,7 +117,6 @@ def test_names_may_have_commas_and_equals_signs() -> None:
         b"n,,n=al=41ice,r=x",
         b"n,,n=,r=x",
         b"n,,m=ext,n=alice,r=x",
-        b"n,,n=alice,r=x,tokenauth=true",
         b"n,,n=alice,r=\xff",
         b"n,,n=alice,r=" + b"x" * 9_000,
     ],
@@ -135,3 +134,72 @@ def test_no_final_message_is_accepted_without_the_password(final: bytes) -> None
     challenge(server, b"n,,n=alice,r=client")
     with pytest.raises(LoginRefused):
         server.step(final)
+
+
+def token_exchange(*, made: bool = True) -> ScramExchange:
+    """Return a server that knows the user alice, and the token `t` of bob with the password `hmac`."""
+    of_token = credential(password="hmac")
+    bearer = Bearer("bob", 5000, of_token if made else None, lambda: of_token)
+    return ScramExchange(
+        Mechanism.SCRAM_SHA_256,
+        {"alice": credential()}.get,
+        nonce="server",
+        decoy_key=b"k",
+        find_token={"t": bearer}.get,
+    )
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("extension", ["true", "TRUE", "false,tokenauth=True", "true,other=1"])
+def test_a_token_logs_its_owner_in_until_its_end(extension: str, made: bool) -> None:
+    client = ScramClient("SCRAM-SHA-256", "t", "hmac", extensions=f",tokenauth={extension}")
+    server = token_exchange(made=made)
+    first = server.step(client.first)
+    assert isinstance(first, Pending) != made, "a credential that is not made yet is the work of a thread"
+    found = first.work() if isinstance(first, Pending) else first
+    assert isinstance(found, Challenge)
+    assert server.step(client.final(found.data)) == Accepted("bob", client.signature, 5000, by_token=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "extension"),
+    [
+        ("t", "hmac", ""),
+        ("t", "hmac", ",tokenauth=false"),
+        ("t", "hmac", ",tokenauth=yes"),
+        ("t", "hmac", ",tokenauth=true,tokenauth=false"),
+        ("t", "hmac", ",TokenAuth=true"),
+        ("t", "wrong", ",tokenauth=true"),
+        ("bob", "hmac", ",tokenauth=true"),
+        ("alice", "secret", ",tokenauth=true"),
+    ],
+)
+def test_neither_tokens_without_the_extension_nor_users_with_it_get_in(
+    name: str, password: str, extension: str
+) -> None:
+    client, server = ScramClient("SCRAM-SHA-256", name, password, extensions=extension), token_exchange()
+    final = client.final(challenge(server, client.first))
+    with pytest.raises(LoginRefused):
+        server.step(final)
+
+
+_PARTS = st.lists(
+    st.sampled_from(
+        ["n,,", "n,a=t,", "y,,", "n=t", "n=alice", ",r=x", ",tokenauth=true", ",tokenauth=", "=", ",", "\0"]
+    )
+    | st.text(max_size=5),
+    max_size=10,
+)
+
+
+@given(_PARTS.map(lambda parts: "".join(parts).encode(errors="surrogatepass")), st.booleans())
+def test_whatever_a_client_begins_with_is_answered_or_refused(first: bytes, made: bool) -> None:
+    server = token_exchange(made=made)
+    try:
+        step = server.step(first)
+    except LoginRefused:
+        return
+    found = step.work() if isinstance(step, Pending) else step
+    assert isinstance(found, Challenge)
+    with pytest.raises(LoginRefused):
+        server.step(b"c=biws,r=xserver,p=AAAA")
