@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
+from collections.abc import Mapping
+from pathlib import Path
 
 from compat_tests.broker import HOST, Broker, free_port, wait_until_it_answers
 from compat_tests.java import java_command
@@ -22,6 +24,39 @@ appender.console.layout.pattern = %d %p %m (%c{1})%n%throwable
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
+
+
+def server_properties(
+    directory: Path, listeners: str, controller_port: int, settings: Mapping[str, str]
+) -> str:
+    """Return the text of a file of properties for one node that is broker and controller."""
+    values = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"{listeners},CONTROLLER://{HOST}:{controller_port}",
+        "advertised.listeners": listeners,
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "log.dirs": str(directory / "data"),
+        "num.partitions": "4",
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        # A killed broker may register again only when its session has ended, by default after 9 s.
+        "broker.heartbeat.interval.ms": "500",
+        "broker.session.timeout.ms": "3000",
+        "log.initial.task.delay.ms": "200",
+        "log.cleaner.dedupe.buffer.size": "8000000",
+        **settings,
+    }
+    if protocols := values.get("listener.security.protocol.map"):
+        values["listener.security.protocol.map"] = f"{protocols},CONTROLLER:PLAINTEXT"
+    lines = (f"{key}={value}" for key, value in values.items())
+    # A backslash in a file of properties escapes what follows it.
+    return "".join(line.replace("\\", "\\\\") + "\n" for line in lines)
 
 
 class KafkaBroker(Broker):
@@ -52,33 +87,7 @@ class KafkaBroker(Broker):
         wait_until_all_is_served(self)
 
     def _properties(self) -> str:
-        values = {
-            "process.roles": "broker,controller",
-            "node.id": "1",
-            "listeners": f"{self._listeners()},CONTROLLER://{HOST}:{self._controller_port}",
-            "advertised.listeners": self._listeners(),
-            "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
-            "log.dirs": str(self.directory / "data"),
-            "num.partitions": "4",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "share.coordinator.state.topic.replication.factor": "1",
-            "share.coordinator.state.topic.min.isr": "1",
-            "group.initial.rebalance.delay.ms": "0",
-            # A killed broker may register again only when its session has ended, by default after 9 s.
-            "broker.heartbeat.interval.ms": "500",
-            "broker.session.timeout.ms": "3000",
-            "log.initial.task.delay.ms": "200",
-            "log.cleaner.dedupe.buffer.size": "8000000",
-            **self.settings,
-        }
-        if protocols := values.get("listener.security.protocol.map"):
-            values["listener.security.protocol.map"] = f"{protocols},CONTROLLER:PLAINTEXT"
-        lines = (f"{key}={value}" for key, value in values.items())
-        # A backslash in a file of properties escapes what follows it.
-        return "".join(line.replace("\\", "\\\\") + "\n" for line in lines)
+        return server_properties(self.directory, self._listeners(), self._controller_port, self.settings)
 
     def _format(self) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

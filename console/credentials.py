@@ -13,11 +13,12 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from console.errors import CommandError
 from console.profiles import PROFILE_VARIABLE, load, path_of
 from console.security import KEYS, PLAIN, Security, kept, security_of
 
 if TYPE_CHECKING:
-    from console.properties import Property
+    from broker.config.properties import Property
 
 
 def add_command_config(parser: argparse.ArgumentParser) -> None:
@@ -59,16 +60,19 @@ def choose(file: str | None, bootstrap: str | None, environment: Mapping[str, st
 
 def from_profile(settings: Mapping[str, str], where: str) -> dict[str, Property]:
     """Return the settings of a profile that are about security."""
-    from console.properties import Property  # most profiles have no such settings
+    from broker.config.properties import Property  # most profiles have no such settings
 
     return {key: Property(key, value, where) for key, value in settings.items() if key in KEYS}
 
 
 def from_file(path: str) -> dict[str, Property]:
     """Return the settings of a file of properties; say which others it has.  Raises: CommandError."""
-    from console.properties import read_properties  # most commands are given no file
+    from broker.config.properties import PropertiesFileError, read_properties  # most are given no file
 
-    known, others = kept(read_properties(path))
+    try:
+        known, others = kept(read_properties(path))
+    except PropertiesFileError as error:
+        raise CommandError(str(error)) from error
     if others:
         print(f"kawal: {path}: without effect here: {', '.join(others)}", file=sys.stderr)
     return known

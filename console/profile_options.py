@@ -6,10 +6,10 @@ import argparse
 import os
 from typing import Final
 
+from broker.config.properties import Property
 from console.credentials import from_file
 from console.errors import UsageError
 from console.passwords import add_password_file, read_password
-from console.properties import Property
 from console.security import (
     CA,
     CERTIFICATE,

@@ -25,7 +25,8 @@ CONFIGURATION_INTRODUCTION = """
 A server's settings come from four places; later ones win:
 
 1. the built-in default,
-2. a TOML file (`kawal serve --config FILE`, or the variable `KAWAL_CONFIG`),
+2. a file (`kawal serve --config FILE`, or the variable `KAWAL_CONFIG`): TOML, or Kafka's own if its name
+   ends with `.properties`,
 3. the environment: `KAWAL_` and the key in capitals with `_` for `.`, a leading `kawal.` left out
    (`KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`),
 4. flags: `--set KEY=VALUE`, and the short forms `--listen`, `--data`, `--http`, `--advertise`, `--insecure`.
@@ -58,6 +59,25 @@ same environment and flags. Keys with "running" or "reload" take effect at once:
 those that connect afterwards, intervals from the next pass on. What clients have set stands over the file, as
 before. Keys with "start" keep their values until a restart; the log names them once, with old and new value,
 as it names every change. A file with an error changes nothing at all, and the log names file, line and key.
+
+**Kafka's `server.properties`** is read as Kafka reads it: `kawal serve --config server.properties`.
+
+- Escapes, `\\uXXXX`, lines that go on after a backslash, PEM as text, login modules, and the class names of
+  Kafka's authorizer, principal builder and login handlers mean what they mean there. Of two lines with one
+  key the second counts, and the log names both.
+- `${env:NAME}`, `${file:/PATH:KEY}` and `${dir:/FOLDER:FILE}` refer to values elsewhere, by Kafka's three
+  classes in `config.providers`, with `allowlist.pattern` and `allowed.paths`. One that leads to nothing
+  ends the start.
+- The listeners of controllers are left out. Other keys without an effect here (KRaft, replication, threads,
+  connections among brokers, keys of others' plugins) are named in one line of the log. One node has one copy
+  of every partition: `default.replication.factor` is among them.
+- A key that protects a Kafka broker, and that does not say what is done here in any case, ends the start with
+  file, line and cure: another authorizer, principal builder or class of any kind, a policy, a JKS or
+  PKCS12 store. So does an unknown key that begins like one of security or resembles one.
+- Where Kafka's defaults differ, ours count ([below](#topics)), except that a listener with SASL needs
+  `sasl.enabled.mechanisms`: Kafka's GSSAPI is not served. `listeners` without a host (`PLAINTEXT://:9092`) is
+  every interface, which needs logins, or `--insecure`.
+- `log.dirs` names one directory, and not one of Kafka's: records are not carried over.
 """
 
 TOPIC_INTRODUCTION = """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from console.errors import CommandError
 
 if TYPE_CHECKING:
-    from console.properties import Property
+    from broker.config.properties import Property
 
 PROTOCOL, MECHANISM, JAAS = "security.protocol", "sasl.mechanism", "sasl.jaas.config"
 USER, PASSWORD = "sasl.username", "sasl.password"

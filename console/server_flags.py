@@ -6,8 +6,8 @@ import argparse
 import json
 import os
 
-from broker.config.config_keys import ConfigProblem
-from broker.config.config_sources import LoadedConfig, Setting, flag_setting, load
+from broker.config.config_keys import ConfigProblem, Setting
+from broker.config.config_sources import LoadedConfig, flag_setting, load
 from console.errors import CommandError
 
 CONFIG_VARIABLE = "KAWAL_CONFIG"
@@ -19,7 +19,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--listen", metavar="HOST:PORT", help="address to listen on; port 0 takes a free one")
     parser.add_argument("--data", metavar="DIR", help="data directory (default ./data)")
     parser.add_argument(
-        "--config", metavar="FILE", help=f"TOML file with settings (default ${CONFIG_VARIABLE})"
+        "--config",
+        metavar="FILE",
+        help=f"file with settings, TOML or Kafka's server.properties (default ${CONFIG_VARIABLE})",
     )
     parser.add_argument(
         "--set",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 SIMILARITY_MIN: Final = 0.6
 """The least likeness (difflib's ratio) at which a known name is suggested."""
@@ -27,6 +27,14 @@ _TYPE_NAMES = ("boolean", "string", "int", "short", "long", "double", "list", "c
 
 Value = bool | int | float | str | tuple[str, ...] | None
 """A typed value.  None means "not set", which only keys with default None can be."""
+
+
+class Setting(NamedTuple):
+    """One value as it was written, and where."""
+
+    name: str
+    raw: object
+    source: str
 
 
 class ConfigType(IntEnum):

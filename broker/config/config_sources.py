@@ -1,7 +1,9 @@
-"""The sources of the server's configuration: TOML file < environment < flags; each value keeps its place.
+"""The sources of the server's configuration: file < environment < flags; each value keeps its place.
 
-- File: keys in quotes (`"num.partitions" = 8`), bare (`num.partitions = 8`) or under tables (`[kawal]`, then
-  `vnodes = 4`).  Quotes are needed where one key continues another (`max.connections.per.ip`).
+- TOML file: keys in quotes (`"num.partitions" = 8`), bare (`num.partitions = 8`) or under tables
+  (`[kawal]`, then `vnodes = 4`).  Quotes are needed where one key continues another
+  (`max.connections.per.ip`).
+- A file whose name ends with `.properties` is Kafka's: broker/config/server_properties.py.
 - Environment: `KAWAL_` and the key in capitals with `_` for `.`; `kawal.` is not repeated:
   `KAWAL_NUM_PARTITIONS=8`, `KAWAL_DURABILITY=os`.
 - Flags: `--set KEY=VALUE`, and the short forms of `kawal serve`.
@@ -14,12 +16,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from broker.config.config import Config, config_of, key_of
-from broker.config.config_keys import ConfigError, ConfigProblem, Key, nearest, text_of
+from broker.config.config_keys import ConfigError, ConfigProblem, Key, Setting, nearest, text_of
 from broker.config.listener_keys import is_listener_key
 from broker.config.server_keys import KEYS
+
+PROPERTIES = ".properties"
+"""The end of the names of files that are Kafka's."""
 
 DEFAULT = "default"
 """The source of a value that was not set."""
@@ -35,14 +39,6 @@ service is called `kawal` (KAWAL_SERVICE_HOST, KAWAL_PORT=tcp://…, KAWAL_PORT_
 
 class ConfigFileError(ConfigProblem):
     """A configuration file that cannot be read or is not TOML."""
-
-
-class Setting(NamedTuple):
-    """One value as it was written, and where."""
-
-    name: str
-    raw: object
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +66,10 @@ def load(
     *, file: str | None = None, environment: Mapping[str, str], flags: Sequence[Setting] = ()
 ) -> LoadedConfig:
     """Return the effective configuration.  Raises: ConfigProblem, with the place of the setting at fault."""
-    settings = [*(file_settings(file) if file else ()), *environment_settings(environment), *flags]
+    settings, warnings = _of_file(file, environment) if file else ([], [])
+    settings += [*environment_settings(environment), *flags]
     values: dict[str, object] = {}
     sources: dict[str, str] = {}
-    warnings: list[str] = []
     for setting in settings:
         try:
             _refuse_on_command_line(setting)
@@ -90,9 +86,23 @@ def load(
         sources[setting.name] = setting.source
     try:
         config = config_of(values)
+        if file and file.endswith(PROPERTIES):
+            from broker.config.server_properties import check_mechanisms
+
+            check_mechanisms(config, file)
     except ConfigError as error:
-        raise error.at(sources.get(error.name, "")) from None
+        raise error.at(sources.get(error.name, error.source)) from None
     return LoadedConfig(config, sources, tuple(warnings))
+
+
+def _of_file(path: str, environment: Mapping[str, str]) -> tuple[list[Setting], list[str]]:
+    """Return the settings of a file of either kind, and warnings.  Raises: ConfigProblem."""
+    if not path.endswith(PROPERTIES):
+        return file_settings(path), []
+    from broker.config.server_properties import server_properties
+
+    settings, warnings = server_properties(path, environment)
+    return settings, warnings
 
 
 def _refuse_on_command_line(setting: Setting) -> None:

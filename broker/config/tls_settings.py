@@ -70,6 +70,9 @@ def tls_settings(config: Values, spec: ListenerSpec) -> TlsSettings:
     suites = config.of_listener(spec.name, "ssl.cipher.suites")
     assert isinstance(protocols, tuple)
     assert isinstance(suites, tuple)
+    older = tuple(SUITES.get(suite, suite) for suite in suites if suite not in SUITES_1_3)
+    if suites and not older:
+        protocols = tuple(version for version in protocols if version == "TLSv1.3")
     settings = TlsSettings(
         listener=spec.name,
         keystore_file=value("ssl.keystore.location"),
@@ -81,7 +84,7 @@ def tls_settings(config: Values, spec: ListenerSpec) -> TlsSettings:
         client_auth=value("ssl.client.auth") or "none",
         mapping_rules=value("ssl.principal.mapping.rules") or "DEFAULT",
         protocols=protocols,
-        ciphers=tuple(SUITES.get(suite, suite) for suite in suites if suite not in SUITES_1_3),
+        ciphers=older,
     )
     _check(settings)
     return settings

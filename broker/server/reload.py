@@ -54,6 +54,7 @@ class Reloader:
         self._one_at_a_time = trio.Lock()
         # The values that need a restart and were named in the log, by key.
         self._named: dict[str, str] = {}
+        self._warned: tuple[str, ...] = ()
 
     async def reload(self) -> None:
         """Read and apply the file; whatever is wrong with it is logged and changes nothing."""
@@ -120,7 +121,10 @@ class Reloader:
         before = live.current
         outcome = reloaded(live.static, loaded.config)
         for warning in loaded.warnings:
-            logger.warning("%s", warning)
+            if warning not in self._warned:
+                # A whole message, not an argument: the log cuts each argument, and this may name many keys.
+                logger.warning(warning)
+        self._warned = loaded.warnings
         if outcome.config != live.static:
             live.change_static(outcome.config)
         self._report(outcome)

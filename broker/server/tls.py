@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -41,6 +42,7 @@ WARN_DAYS: Final = (0, 1, 7, 30)
 """Days before the end of a certificate at which the log says so."""
 DAY_S: Final = 86_400
 
+_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _END: Final = "-----END CERTIFICATE-----"
 
 
@@ -158,8 +160,16 @@ def _text_of(path: str, key: str) -> str:
 
 
 def _lines(text: str | None) -> str:
-    """Return PEM text with line ends where a file of properties had `\\n`."""
-    return (text or "").replace("\\n", "\n")
+    """Return PEM text with line ends where a file of properties had `\\n`, blanks, or nothing.
+
+    Source: DefaultSslEngineFactory.PemParser of Kafka, which takes any white space in the body.
+    """
+
+    def laid_out(block: re.Match[str]) -> str:
+        body = block[2].strip() if ":" in block[2] else "\n".join(block[2].split())
+        return f"-----BEGIN {block[1]}-----\n{body}\n-----END {block[1]}-----\n"
+
+    return _BLOCK.sub(laid_out, (text or "").replace("\\n", "\n"))
 
 
 def _first_certificate(pem: str) -> str:

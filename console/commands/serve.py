@@ -18,14 +18,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Serve Kafka clients from a data directory.  The server prints 'kawal ready HOST:PORT' on standard
-        output once it answers; SIGTERM or Ctrl-C ends it cleanly, SIGHUP makes it read the TOML file again.
+        output once it answers; SIGTERM or Ctrl-C ends it cleanly, SIGHUP makes it read its file again.
 
         A setting comes from a flag, else from the environment (KAWAL_NUM_PARTITIONS for num.partitions), else
-        from the TOML file, else it has its default ('kawal config explain' lists them all).""",
+        from the file (TOML, or Kafka's server.properties), else it has its default ('kawal config
+        explain' lists them all).""",
         [
             ("serve", "serve on 127.0.0.1:9092, data in ./data"),
             ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
             ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
+            ("serve --config server.properties", "serve as Kafka did by the same file"),
             (
                 "serve --config kawal.toml --add-user admin --password-file secret",
                 "add the first user who may log in",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from broker.config.properties import parsed
 from console.errors import CommandError
-from console.properties import parsed
 from console.security import PLAIN, Security, kept, security_of
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"

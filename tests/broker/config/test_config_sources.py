@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.config.config_keys import ConfigError, ConfigProblem
+from broker.config.config_keys import ConfigError, ConfigProblem, Setting
 from broker.config.config_sources import (
     ConfigFileError,
     LoadedConfig,
-    Setting,
     file_settings,
     flag_setting,
     load,

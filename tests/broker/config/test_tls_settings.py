@@ -75,3 +75,9 @@ def test_secrets_are_not_shown() -> None:
 def test_only_pem_is_a_store() -> None:
     assert store_problem("PEM") is None
     assert "openssl pkcs12" in (store_problem("PKCS12") or "")
+
+
+def test_suites_of_tls_1_3_alone_leave_no_older_version() -> None:
+    config = config_of(BASE | {"ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"})
+    settings = tls_settings(config, config.specs[0])
+    assert (settings.protocols, settings.ciphers) == (("TLSv1.3",), ())

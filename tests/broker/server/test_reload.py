@@ -174,3 +174,9 @@ def test_two_signals_read_the_file_one_after_the_other(
 
     monkeypatch.setattr(trio.to_thread, "run_sync", run_sync)
     trio.run(both)
+
+
+def test_keys_without_effect_are_named_once(server: Server) -> None:
+    warning = '"num.io.threads" = 3\n'
+    assert "'num.io.threads' is a key of Kafka that has no effect" in server.hang_up(warning)[0]
+    assert server.hang_up(warning) == ["SIGHUP: the configuration was read again; changed: nothing"]

@@ -48,6 +48,12 @@ def test_text_has_them_too_and_lines_may_end_as_in_properties() -> None:
     assert tls.context.minimum_version is ssl.TLSVersion.TLSv1_3
 
 
+@pytest.mark.parametrize("between", [" ", "  \n\t", "\\n"])
+def test_lines_of_text_may_end_in_any_white_space(between: str) -> None:
+    key, chain = (between.join(pem.split("\n")) for pem in (SERVER_KEY, SERVER))
+    assert made(keystore_key=key, keystore_certificate_chain=chain).subject == "CN=localhost,O=lab"
+
+
 def test_an_encrypted_key_needs_its_password() -> None:
     texts = {"keystore_key": ENCRYPTED_KEY, "keystore_certificate_chain": SERVER}
     assert made(**texts, key_password="secret").subject == "CN=localhost,O=lab"

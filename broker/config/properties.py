@@ -1,9 +1,10 @@
-"""Files of Java's properties, as Kafka's tools take their clients' settings in.
+"""Files of Java's properties, as Kafka's brokers and the clients among its tools take their settings in.
 
     # a comment, as after !
     key=value, key: value or key value; a backslash at the end of a line goes on in the next
 
-Source: java.util.Properties.load.  Files are UTF-8 here, which ISO 8859-1 is for all that clients set.
+Source: java.util.Properties.load.  Files are UTF-8 here.  Java takes their bytes for ISO 8859-1, and so does
+`read_properties` for a broker's file that is not UTF-8.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from console.errors import CommandError
+from broker.config.config_keys import ConfigProblem
 
 FILE_BYTES_MAX: Final = 1 << 20
 """No settings are larger, even with certificates in them."""
 
 _BLANK: Final = " \t\f"
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.)|$)", re.DOTALL)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _KEY: Final = re.compile(r"(?P<key>(?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)", re.DOTALL)
 
@@ -34,17 +36,34 @@ class Property(NamedTuple):
         return f"Property({self.key} in {self.place})"
 
 
-def read_properties(path: str) -> list[Property]:
-    """Return the properties of a file in its order.  Raises: CommandError."""
+class PropertiesFileError(ConfigProblem):
+    """A file of properties that cannot be read."""
+
+
+def read_properties(path: str, *, other_encoding: str | None = None) -> list[Property]:
+    """Return the properties of a file in its order; `other_encoding` is that of a file that is not UTF-8.
+
+    Raises: PropertiesFileError.
+    """
     try:
         with open(path, "rb") as stream:
             content = stream.read(FILE_BYTES_MAX + 1)
-        text = content.decode("utf-8-sig")
+        text = _decoded(content, other_encoding)
     except (OSError, ValueError) as error:
-        raise CommandError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise PropertiesFileError(f"cannot read {path}: {reason}") from error
     if len(content) > FILE_BYTES_MAX:
-        raise CommandError(f"{path} is larger than {FILE_BYTES_MAX} bytes; name a file of client settings")
+        raise PropertiesFileError(f"{path} is larger than {FILE_BYTES_MAX} bytes; name a file of settings")
     return list(parsed(text, path))
+
+
+def _decoded(content: bytes, other_encoding: str | None) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if other_encoding is None:
+            raise
+        return content.decode(other_encoding)
 
 
 def parsed(text: str, name: str) -> Iterator[Property]:
@@ -73,7 +92,11 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _plain(text: str) -> str:
-    return _ESCAPE.sub(_character, text)
+    plain = _ESCAPE.sub(_character, text)
+    if _SURROGATE.search(plain) is None:
+        return plain
+    # Java writes characters above U+FFFF as two escapes.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _character(escape: re.Match[str]) -> str:

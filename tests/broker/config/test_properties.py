@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.errors import CommandError
-from console.properties import FILE_BYTES_MAX, parsed, read_properties
+from broker.config.properties import FILE_BYTES_MAX, PropertiesFileError, parsed, read_properties
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -28,6 +27,8 @@ def pairs(text: str) -> list[tuple[str, str]]:
         ("a=b\\\n   c\\\n\td\ne=f", [("a", "bcd"), ("e", "f")]),
         ("a=b\\\\\nc=d", [("a", "b\\"), ("c", "d")]),
         ("a=\\u00fc\\t\\q\\n", [("a", "ü\tq\n")]),
+        ("a=\\ud83d\\ude00", [("a", "\U0001f600")]),
+        ("a=\\ud83d!", [("a", "\ufffd!")]),
         ("a\\ b\\=c=d", [("a b=c", "d")]),
         ("a=b\\\n# c", [("a", "b# c")]),
         ("a=b\\", [("a", "b")]),
@@ -60,5 +61,11 @@ def test_a_file_that_cannot_be_read_is_told(content: bytes | None, sentence: str
     path = tmp_path / "client.properties"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(CommandError, match=sentence):
+    with pytest.raises(PropertiesFileError, match=sentence):
         read_properties(str(path))
+
+
+def test_a_file_that_is_not_utf_8_can_be_read_as_java_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(b"a=\xfc")
+    assert read_properties(str(path), other_encoding="latin-1")[0].value == "ü"
