@@ -106,6 +106,8 @@ class Snapshot:
     closed: dict[str, int]
     throttled: dict[str, tuple[int, int]]
     certificates_until_s: dict[str, int]
+    audit: dict[str, int]
+    """Numbers of the audit log; empty without one."""
     software: dict[tuple[str, str], int]
     internal_errors: dict[str, int]
     vnodes: list[VnodeState]
@@ -162,6 +164,7 @@ class Snapshot:
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
             throttled={key: (count, stats.throttled_ms[key]) for key, count in stats.throttled.items()},
             certificates_until_s=dict(stats.certificates_until_s),
+            audit={} if stats.audit is None else stats.audit.counts(),
             software=dict(stats.software.counts),
             internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},
             vnodes=list(_vnodes(broker)),

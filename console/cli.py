@@ -46,6 +46,7 @@ COMMANDS: dict[str, Command] = {
     "users": Command("console.commands.users", "list, add, alter and remove users who may log in"),
     "acls": Command("console.commands.acls", "list, add and remove rules about who may do what"),
     "quotas": Command("console.commands.quotas", "list, set and remove limits on what clients may take"),
+    "audit": Command("console.commands.audit", "print who logged in, what was denied, what was changed"),
     "configs": Command("console.commands.configs", "show and change settings of topics, brokers, groups"),
     "cluster": Command("console.commands.cluster", "show nodes, sizes, features and clients of a cluster"),
     "pipe": Command("console.commands.pipe", "run data pipeline jobs on Spark"),

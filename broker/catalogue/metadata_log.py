@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from broker.catalogue.catalogue_changes import CatalogueChanges
 from broker.catalogue.catalogue_records import CatalogueRecord, encode_record
@@ -23,6 +24,9 @@ from protocol.error_codes import ErrorCode
 from wal.catalogue import Catalogue as StoredCatalogue
 from wal.disk import DiskError
 from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.catalogue.audited_changes import ChangeAudit
 
 Listener: TypeAlias = Callable[[CatalogueRecord, int], None]
 """Called with each change that has become durable, and the time (ms)."""
@@ -61,6 +65,8 @@ class MetadataLog:
         self._listeners: list[Listener] = []
         # Writes changes of topics into the logs of their database.
         self.changes = CatalogueChanges(catalogue, vnodes)
+        # Records who makes each change, on an audited server.
+        self.audit: ChangeAudit | None = None
 
     def listen(self, listener: Listener) -> None:
         """Call `listener(record, now_ms)` for each change that becomes durable from now on."""
@@ -71,14 +77,22 @@ class MetadataLog:
     ) -> None:
         """Record and plan a change of the catalogue; `confirmed` is called once it is durable.
 
-        Raises: RequestError(KAFKA_STORAGE_ERROR); nothing has changed.
+        Raises: RequestError(KAFKA_STORAGE_ERROR; POLICY_VIOLATION if it cannot be audited, and must be);
+        nothing has changed.
         """
+        outcome = None if self.audit is None else self.audit.changing(record)
         try:
             version = self._log.append(encode_record(record))
         except (WalError, DiskError) as error:
+            if outcome is not None:
+                outcome("failed")
             raise storage_error(error) from error
         self._meta.last_version = version
         change = self._catalogue.plan(record)
+        if outcome is not None:
+            change = Change(
+                _both(change.confirm, partial(outcome, "ok")), _both(change.undo, partial(outcome, "failed"))
+            )
         if confirmed is not None:
             change = Change(_both(change.confirm, confirmed), change.undo)
         self._planned.append((version, change, record))

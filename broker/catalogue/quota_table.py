@@ -23,7 +23,8 @@ def record_of(entity: Entity, values: Values) -> ClientQuotas:
     )
 
 
-def _entity_in(text: str) -> Entity:
+def entity_in(text: str) -> Entity:
+    """Return the entity of a record."""
     return tuple((kind, name) for kind, name in json.loads(text))
 
 
@@ -42,7 +43,7 @@ class QuotaTable:
 
     def plan(self, record: ClientQuotas) -> Halves:
         """Give an entity exactly the quotas of the record."""
-        entity = _entity_in(record.entity)
+        entity = entity_in(record.entity)
         before = self.values.get(entity, {})
         self._put(entity, {key: float(value) for key, value in record.values.items()})
         return plan_nothing, lambda: self._put(entity, before)

@@ -82,6 +82,13 @@ class Config:
     authorizer_class_name: str = _of("authorizer.class.name")
     super_users: str = _of("super.users")
     allow_everyone_if_no_acl_found: bool = _of("allow.everyone.if.no.acl.found")
+    # Audit
+    kawal_audit_file: str | None = _of("kawal.audit.file")
+    kawal_audit_file_max_bytes: int = _of("kawal.audit.file.max.bytes")
+    kawal_audit_file_count: int = _of("kawal.audit.file.count")
+    kawal_audit_sync: str = _of("kawal.audit.sync")
+    kawal_audit_topic: bool = _of("kawal.audit.topic")
+    kawal_audit_when_full: str = _of("kawal.audit.when.full")
     # Topics
     num_partitions: int = _of("num.partitions")
     default_replication_factor: int = _of("default.replication.factor")
@@ -242,6 +249,11 @@ class Config:
             if full in self.listener_overrides:
                 return self.listener_overrides[full]
         return self.value(name)
+
+    @property
+    def audited(self) -> bool:
+        """Whether there is an audit log."""
+        return self.kawal_audit_file is not None or self.kawal_audit_topic
 
     @property
     def retention_ms(self) -> int:

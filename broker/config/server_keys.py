@@ -8,6 +8,7 @@ are derived from the rows.
 from __future__ import annotations
 
 from broker.config.acl_keys import ACL_KEYS
+from broker.config.audit_keys import AUDIT_KEYS
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
@@ -52,6 +53,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Allow listeners that other machines can reach although no client is authenticated."),
 ),
 "Security": SECURITY_KEYS + TOKEN_KEYS + ACL_KEYS,
+"Audit": AUDIT_KEYS,
 "Topics": (
     Key("num.partitions", INT, 4,
         "Partitions of a topic created without a count (Kafka's own default is 1).",

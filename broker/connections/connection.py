@@ -63,6 +63,7 @@ class Connection(MeteredConnection):
         "head_sent",
         "identity",
         "last_fetch",
+        "listener",
         "login",
         "offload",
         "outgoing",
@@ -100,6 +101,8 @@ class Connection(MeteredConnection):
         self.descriptor = descriptor
         self.advertised = advertised
         self.principal = ANONYMOUS
+        # The name of the listener that it came to, on an audited server.
+        self.listener = ""
         # The client's login, on listeners that demand one; it judges every request.
         self.login: Login | None = None
         # The moment at which the client must be ready to send requests; None: it is.
@@ -139,6 +142,8 @@ class Connection(MeteredConnection):
         """Note that the client was not let in; the shell closes the connection."""
         self.close_cause = Cause.SETUP
         self.stats.refused_clients.note(self.host, why, self.stats.turns.clock_ns())
+        if self.stats.audit is not None:
+            self.stats.audit.refused(self, why)
 
     def identify(self, name: str, version: str) -> None:
         """Note the software that the client has given for itself."""
@@ -218,7 +223,7 @@ class Connection(MeteredConnection):
             return
         before = self._answered(call)
         call.errors = errors_of(response)
-        self._count_errors(call)
+        self._count_errors(call, response)
         try:
             output = encode_answer(call, response)
         except Unencodable as error:
@@ -240,9 +245,11 @@ class Connection(MeteredConnection):
         call.handled_ns = call.local_ns
         return before
 
-    def _count_errors(self, call: Call[Any]) -> None:
+    def _count_errors(self, call: Call[Any], response: object) -> None:
         if call.errors:
             self.stats.failed(call.api_key, call.version, call.errors)
+            if self.stats.audit is not None:
+                self.stats.audit.failed(call, response)
 
     def _cannot_be_written(self, call: Call[Any], error: Exception) -> None:
         """Log our own bug and close this client's connection; the others are not affected."""
@@ -275,7 +282,7 @@ class Connection(MeteredConnection):
                 return
             if error is not None:
                 self._cannot_be_written(call, error)
-            self._count_errors(call)
+            self._count_errors(call, response)
             self._release(call, output)
 
         if not self.closed:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from broker.config.sasl_settings import SaslSettings
+from broker.connections.client_record import ClientRecord
 from broker.connections.login_queue import LoginQueue
 from broker.loop.answers import RawAnswer
 from broker.loop.call import PARKED, Call, CallConnection, Parked
@@ -43,6 +44,7 @@ class LoginConnection(CallConnection, Protocol):
     ready_by_ms: int | None
     """The moment at which the login must be done."""
     reader: RequestReader
+    client: ClientRecord
 
     def open(self, header: RequestHeader, size_bytes: int, *, data_owned: bool, now_ms: int) -> Call[Any]:
         """Return the call of a request with this header."""
@@ -192,6 +194,11 @@ class Login:
         """Let the client in; return the length of its session.  Raises: LoginRefused."""
         clock, connection = self._loop.clock, self._connection
         left_ms = None if step.until_wall_ms is None else step.until_wall_ms - clock.wall_ms(clock.turn_ms)
+        audit = connection.stats.audit
+        if audit is not None and audit.blocked:
+            from broker.security.audit_trail import refusal_text  # most servers have no audit log
+
+            raise LoginRefused(refusal_text(audit.blocked))
         principal = f"User:{step.user}"
         lifetime_ms = self.session.accept(principal, clock.turn_ms, left_ms)
         self._exchange = None
@@ -199,6 +206,8 @@ class Login:
         connection.principal = principal
         connection.ready_by_ms = None
         connection.reader.limit_bytes, connection.reader.plain_limit_bytes = self._limits
+        if audit is not None:
+            audit.accepted(connection, self.session.mechanism)
         return lifetime_ms
 
     def _answer(self, step: Challenge | Accepted, lifetime_ms: int) -> object:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.catalogue.metadata import Metadata
-from broker.catalogue.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from broker.loop.loop import Loop
 from broker.loop.slices import WaitingSteps, in_thread
 from broker.storage.transaction_guards import TransactionGuards
@@ -74,7 +74,7 @@ class NodeCoordinators:
         self._shares: Shares | None = None
         self._markers: MarkerWriter | None = None
         self._runtimes: list[CoordinatorRuntime[Any]] = []
-        if INTERNAL_TOPICS & metadata.catalogue.by_name.keys():
+        if _MODULES.keys() & metadata.catalogue.by_name.keys():
             # There are groups or transactions: replay them as soon as clients are answered.
             loop.timers.add(loop.clock.turn_ms, lambda _now_ms: loop.scheduler.add_work(self._load()))
 

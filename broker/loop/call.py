@@ -78,6 +78,9 @@ class CallConnection(Protocol):
     last_fetch: LastFetch | None
     """The last fetch that came on it."""
 
+    listener: str
+    """The name of the listener that it came to, on an audited server."""
+
     @property
     def identity(self) -> int:
         """The connection's number on this node."""
@@ -170,6 +173,7 @@ class Call(Generic[RequestT]):
         "amend",
         "answered_ns",
         "api_key",
+        "audited",
         "began_ns",
         "changes",
         "client_id",
@@ -234,6 +238,8 @@ class Call(Generic[RequestT]):
         self.amend: Callable[[Any], object] | None = None
         # The quota on changes of topics, if its client has one.
         self.changes: ChangeQuota | None = None
+        # Told of the response, on an audited server.
+        self.audited: Callable[[Any], object] | None = None
         # None while unanswered; the buffers of the whole response afterwards ([] = nothing is sent).
         self.output: list[Any] | None = None
 
@@ -242,6 +248,8 @@ class Call(Generic[RequestT]):
         self.holder = None
         if self.amend is not None:
             self.amend(response)
+        if self.audited is not None:
+            self.audited(response)
         self.connection.answer(self, response)
 
     def reply_in_thread(self, response: object, offload: Offload) -> None:
@@ -249,6 +257,8 @@ class Call(Generic[RequestT]):
         self.holder = None
         if self.amend is not None:
             self.amend(response)
+        if self.audited is not None:
+            self.audited(response)
         self.connection.answer_in_thread(self, response, offload)
 
     def drop(self) -> None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from broker.loop.histogram import Histogram
 from broker.loop.refused_clients import RefusedClients
 from broker.loop.request_stats import ApiStats, RequestStats, Timed
 from broker.loop.software import SoftwareCounts
 from broker.loop.turns import Turns
+
+if TYPE_CHECKING:
+    from broker.loop.auditor import Auditor
 
 
 class Cause(Enum):
@@ -50,6 +53,7 @@ class Stats:
 
     __slots__ = (
         "apis",
+        "audit",
         "certificates_until_s",
         "commit_batches",
         "commit_bytes",
@@ -95,6 +99,8 @@ class Stats:
         # By the key of the quota: requests whose clients had to wait, and for how long.
         self.throttled: Counter[str] = Counter()
         self.throttled_ms: Counter[str] = Counter()
+        # Told of logins and of requests that fail, on an audited server.
+        self.audit: Auditor | None = None
         # The end of the certificate of each listener with TLS, seconds since 1970.
         self.certificates_until_s: dict[str, int] = {}
         self.connections_closed = dict.fromkeys(Cause, 0)

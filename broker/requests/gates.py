@@ -45,17 +45,23 @@ class Node(Loop, Protocol):
 
 
 def gate_of(node: Node) -> Gate:
-    """Return the gate that counts requests if there are quotas, and enforces access rules."""
-    return QuotaGate(rules_gate(node.authorizer, node.catalogue), node.catalogue.quotas, node, node.config)
+    """Return the gate that watches requests if they are audited, counts them, and enforces access rules."""
+    rules = rules_gate(node.authorizer, node.catalogue)
+    gate = QuotaGate(rules, node.catalogue.quotas, node, node.config)
+    if not node.config.audited:
+        return gate
+    from broker.requests.audit_gate import AuditGate
+
+    return AuditGate(gate)
 
 
 def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
     """Return the gate that enforces the rules, or the one that lets everything pass."""
-    if authorizer is None:
-        return OpenGate()
-    from broker.requests.acl_gate import AclGate
+    if authorizer is not None:
+        from broker.requests.acl_gate import AclGate
 
-    return AclGate(authorizer, catalogue)
+        return AclGate(authorizer, catalogue)
+    return OpenGate()
 
 
 def tokens_of(metadata: Metadata, loop: Loop, random: Random) -> DelegationTokens | None:

@@ -62,6 +62,29 @@ def _alter_replica_log_dirs(response: Any, request: Any, code: ErrorCode, _messa
     )
 
 
+def _delete_groups(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
+    made = _parts("delete_groups").DeletableGroupResult
+    return response(results=[made(group_id=name, error_code=code) for name in request.groups_names])
+
+
+def _delete_records(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
+    parts = _parts("delete_records")
+    return response(
+        topics=[
+            parts.DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    parts.DeleteRecordsPartitionResult(
+                        partition_index=item.partition_index, low_watermark=-1, error_code=code
+                    )
+                    for item in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def _write_txn_markers(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
     parts = _parts("write_txn_markers")
     return response(
@@ -197,6 +220,8 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.DESCRIBE_QUORUM: _with(told=True, topics=list),
     ApiKey.UPDATE_FEATURES: _with(told=True),
     ApiKey.LIST_CONFIG_RESOURCES: _with(config_resources=list),
+    ApiKey.DELETE_GROUPS: _delete_groups,
+    ApiKey.DELETE_RECORDS: _delete_records,
     ApiKey.WRITE_TXN_MARKERS: _write_txn_markers,
     ApiKey.OFFSET_COMMIT: _offset_commit,
     ApiKey.TXN_OFFSET_COMMIT: _txn_offset_commit,

@@ -25,6 +25,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 
 from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
+from broker.server.audit_exposition import audit_families
 from broker.server.group_exposition import group_families
 from broker.server.transaction_exposition import transaction_families
 from broker.snapshot import HistogramCopy, Snapshot
@@ -144,6 +145,7 @@ class _SnapshotCollector(Collector):
         yield from _view_families(snapshot)
         yield from group_families(self._groups)
         yield from transaction_families(self._transactions)
+        yield from audit_families(snapshot.audit)
         yield from _disk_families(snapshot.data_directory)
 
 

@@ -128,6 +128,9 @@ class Reloader:
         if outcome.config != live.static:
             live.change_static(outcome.config)
         self._report(outcome)
+        audit = self._broker.stats.audit
+        if audit is not None and outcome.changed:
+            audit.reloaded({change.name: change.new for change in outcome.changed})
         _change_log(before, live.current)
         return outcome
 

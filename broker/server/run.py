@@ -112,8 +112,25 @@ def main(
             from broker.server.login_setup import open_logins  # most servers have no logins
 
             open_logins(broker, config, listeners, workers.submit_outside)
+        finish = _start_audit(broker, config, listeners, workers)
         sockets.pop_all()
-    return trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load, tls)
+    status: int = trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load, tls)
+    finish()
+    return status
+
+
+def _start_audit(
+    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers
+) -> Callable[[], None]:
+    """Record what happens if that is asked for; return what writes the rest at the end.
+
+    Raises: StartError.
+    """
+    if not config.audited:
+        return lambda: None
+    from broker.server.audit_setup import start_audit  # most servers have no audit log
+
+    return start_audit(broker, config, listeners, workers)
 
 
 def _open_tls(config: Config) -> TlsListeners | None:

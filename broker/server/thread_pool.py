@@ -49,11 +49,11 @@ class ThreadPool:
         for _ in self._threads:
             self._submit(None)
 
-    def stop(self) -> None:
-        """End the threads once every task has run."""
+    def stop(self, within_seconds: float | None = None) -> None:
+        """End the threads once every task has run; wait for each no longer than that."""
         self.end()
         for thread in self._threads:
-            thread.join()
+            thread.join(within_seconds)
 
     def _submit(self, task: Task | None) -> None:
         self._backlog.append(task)

@@ -19,7 +19,7 @@ import ssl
 from contextlib import suppress
 from typing import Any, Final
 
-from broker.connections.connection import Connection
+from broker.connections.connection import ANONYMOUS, Connection
 from broker.security.certificates import CertificateError, read_certificate
 from broker.server.tls import Tls
 from broker.server.transport import PlainTransport
@@ -126,6 +126,9 @@ class TlsTransport(PlainTransport):
         if self.connection.login is None:
             self.connection.principal = self._principal(self._secure)
             self.connection.ready_by_ms = None
+            audit = self.connection.stats.audit
+            if audit is not None and self.connection.principal != ANONYMOUS:
+                audit.accepted(self.connection, "TLS")
         return True
 
     def _begin(self) -> bool:

@@ -66,6 +66,9 @@ TASK_THREADS: Final = 2
 """Threads for work that is no disk job: large answers, lookups, compaction, cold files."""
 
 
+AUDIT_STOP_SECONDS: Final = 2.0
+
+
 class DiskWorkers:
     """A pool of threads that grows with the number of vnodes; it has one job of a vnode at a time."""
 
@@ -76,6 +79,8 @@ class DiskWorkers:
         self._tasks = ThreadPool("kawal-work")
         # Other machines may be slow or away.
         self._outside = ThreadPool("kawal-outside")
+        # The audit log may lie on a disk of its own, which may hang.
+        self._audit = ThreadPool("kawal-audit")
         self._results: deque[Result] = deque()
         # Another machine may answer after the end, when the descriptor's number is that of another file.
         self._ending = threading.Lock()
@@ -100,6 +105,11 @@ class DiskWorkers:
         self._outside.grow(1)
         self._outside.submit(lambda: self._run_outside(work, done))
 
+    def submit_audit(self, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, which writes the audit log, in the one thread for that, then `done(error)`."""
+        self._audit.grow(1)
+        self._audit.submit(lambda: self._run_outside(work, done))
+
     def take_results(self) -> list[Result]:
         """Take the results of all work that has ended since the last call."""
         try:
@@ -117,11 +127,12 @@ class DiskWorkers:
     def stop(self) -> list[Result]:
         """End the threads once their work is done, and return the results not taken yet.
 
-        What waits for another machine is left to itself.
+        What waits for another machine is left to itself, and so is a write of the audit log that hangs.
         """
         self._jobs.stop()
         self._tasks.stop()
         self._outside.end()
+        self._audit.stop(within_seconds=AUDIT_STOP_SECONDS)
         with self._ending:
             self._ended = True
             os.close(self.event_descriptor)

@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator
 
+from console.doctor.audit import check_audit
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, as_text, as_tree, worst
 from console.doctor.machine import check_clock, check_limits, check_memory, check_versions
@@ -64,3 +65,4 @@ def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding
     yield from check_listeners(facts, config, ask_health)
     yield from check_certificates(facts, config)
     yield from check_http(facts, config)
+    yield from check_audit(facts, config)

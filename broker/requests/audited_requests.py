@@ -1,0 +1,240 @@
+"""The requests whose changes are not in the catalogue: progress of groups, records, databases.
+
+Each has a function that looks at what the request asks for, and at what is there before it; it returns what
+takes the response, and records the events.  A partition or group that is refused has the outcome `failed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from broker.loop.auditor import actor_of
+from broker.loop.call import Call
+from broker.security.audit_trail import ITEMS_MAX, AuditTrail
+from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.messages.kawal_databases import DatabaseAction
+
+TOPICS_MAX: Final = 100
+"""The topics of one request that have events of their own; the rest are counted."""
+
+Answered = Callable[[Any], None]
+"""Takes the response."""
+
+
+class Watcher:
+    """The trail, and the broker whose state is looked at before a change."""
+
+    def __init__(self, trail: AuditTrail, broker: Any) -> None:
+        self.trail = trail
+        self.broker = broker
+
+    @property
+    def blocked(self) -> str:
+        """The reason why logins and changes are to be refused; "" if they are not."""
+        return self.trail.blocked
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of events for metrics."""
+        return self.trail.counts()
+
+    def tell(
+        self, call: Call[Any], event: str, kind: str, name: str, codes: Mapping[Any, int], **shown: Any
+    ) -> None:
+        """Record what a request has done with one thing; `codes` are the errors by its parts."""
+        failed = {str(part): error_name(code) for part, code in codes.items() if code}
+        outcome = "ok" if not failed else "failed" if len(failed) == len(codes) else "partly failed"
+        actor: dict[str, Any] = actor_of(call)
+        self.trail.record(
+            event,
+            outcome=outcome,
+            **actor,
+            resource={"type": kind, "name": name},
+            errors=failed or None,
+            **shown,
+        )
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error."""
+    return ErrorCode(code).name
+
+
+def _committed(broker: Any, group: str, topic: str, partitions: Iterator[int]) -> dict[str, int]:
+    """Return the offsets of a group in the first of these partitions."""
+    found = {index: broker.groups.committed(group, topic, index) for index in islice(partitions, ITEMS_MAX)}
+    return {str(index): entry.offset for index, entry in found.items() if entry is not None}
+
+
+def _delete_groups(watcher: Watcher, call: Call[Any]) -> Answered:
+    broker = watcher.broker
+    before: dict[str, dict[str, dict[str, int]]] = {}
+    for group in call.request.groups_names[:TOPICS_MAX]:
+        offsets = before.setdefault(group, {})
+        for name in sorted(broker.groups.topics_read(group))[:ITEMS_MAX]:
+            topic = broker.catalogue.find(name)
+            if topic is not None:
+                offsets[name] = _committed(broker, group, name, iter(range(topic.partition_count)))
+
+    def answered(response: Any) -> None:
+        for result in response.results[:TOPICS_MAX]:
+            codes = {"group": result.error_code}
+            offsets = before.get(result.group_id)
+            watcher.tell(call, "group.deleted", "group", result.group_id, codes, before=offsets)
+        _tell_rest(watcher, call, "group.deleted", len(response.results))
+
+    return answered
+
+
+def _offset_delete(watcher: Watcher, call: Call[Any]) -> Answered:
+    group = call.request.group_id
+    before = {
+        topic.name: _committed(
+            watcher.broker, group, topic.name, (item.partition_index for item in topic.partitions)
+        )
+        for topic in call.request.topics[:TOPICS_MAX]
+    }
+
+    def answered(response: Any) -> None:
+        codes = _codes(response.topics, "name") or {"group": response.error_code}
+        watcher.tell(call, "group.offsets.deleted", "group", group, codes, before=before)
+
+    return answered
+
+
+def _offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
+    """Watch commits without a member: by them tools move a group."""
+    request = call.request
+    if request.generation_id_or_member_epoch >= 0 or request.member_id:
+        return None
+    broker, group = watcher.broker, request.group_id
+    before: dict[str, object] = {}
+    after: dict[str, object] = {}
+    for topic in request.topics[:TOPICS_MAX]:
+        known = None if topic.name else broker.catalogue.by_id.get(topic.topic_id)
+        name = topic.name or (str(topic.topic_id) if known is None else known.name)
+        parts = topic.partitions[:ITEMS_MAX]
+        before[name] = _committed(broker, group, name, (item.partition_index for item in parts))
+        after[name] = {str(item.partition_index): item.committed_offset for item in parts}
+
+    def answered(response: Any) -> None:
+        codes = _codes(response.topics, "name")
+        failed = {part: error_name(code) for part, code in codes.items() if code}
+        actor = actor_of(call)
+        # A consumer without a group's members commits in the same way, all the time.
+        watcher.trail.record_limited(
+            "group.offsets.reset",
+            (str(actor["user"]), call.connection.host, group),
+            outcome="failed" if failed else "ok",
+            **actor,
+            resource={"type": "group", "name": group},
+            errors=failed or None,
+            before=before,
+            after=after,
+        )
+
+    return answered
+
+
+def _share_offsets(event: str) -> Callable[[Watcher, Call[Any]], Answered]:
+    def begin(watcher: Watcher, call: Call[Any]) -> Answered:
+        request = call.request
+        after = {
+            topic.topic_name: [
+                f"{item.partition_index}: {item.start_offset}"
+                for item in getattr(topic, "partitions", ())[:ITEMS_MAX]
+            ]
+            for topic in request.topics[:TOPICS_MAX]
+        }
+
+        def answered(response: Any) -> None:
+            codes = {"group": response.error_code}
+            for topic in response.responses[:TOPICS_MAX]:
+                for item in getattr(topic, "partitions", None) or [topic]:
+                    part = getattr(item, "partition_index", "")
+                    codes[f"{topic.topic_name}-{part}"] = item.error_code
+            if len(codes) > 1 and not response.error_code:
+                del codes["group"]
+            watcher.tell(call, event, "group", request.group_id, codes, after=after)
+
+        return answered
+
+    return begin
+
+
+def _delete_records(watcher: Watcher, call: Call[Any]) -> Answered:
+    broker = watcher.broker
+    before: dict[str, dict[str, int]] = {}
+    for topic in call.request.topics[:TOPICS_MAX]:
+        known = broker.catalogue.find(topic.name)
+        before[topic.name] = {
+            str(item.partition_index): broker.topics.partition(known, item.partition_index).log_start
+            for item in topic.partitions[:ITEMS_MAX]
+            if known is not None and known.view is None and 0 <= item.partition_index < known.partition_count
+        }
+
+    def answered(response: Any) -> None:
+        for topic in response.topics[:TOPICS_MAX]:
+            after = {str(item.partition_index): item.low_watermark for item in topic.partitions[:ITEMS_MAX]}
+            codes = {item.partition_index: item.error_code for item in topic.partitions}
+            starts = before.get(topic.name)
+            watcher.tell(call, "records.deleted", "topic", topic.name, codes, before=starts, after=after)
+        _tell_rest(watcher, call, "records.deleted", len(response.topics))
+
+    return answered
+
+
+def _databases(watcher: Watcher, call: Call[Any]) -> Answered | None:
+    """Watch requests for databases: they are made and dropped by disk work, after the request."""
+    request = call.request
+    if request.validate_only or request.action == DatabaseAction.DESCRIBE:
+        return None
+    action = DatabaseAction(request.action).name.lower()
+    asked = {
+        item.name: {setting.name: setting.value for setting in item.settings}
+        for item in request.databases or ()
+    }
+
+    def answered(response: Any) -> None:
+        for result in response.databases[:TOPICS_MAX]:
+            codes = {"database": result.error_code}
+            after = {"action": action, **asked.get(result.name, {})}
+            watcher.tell(call, "database.requested", "database", result.name, codes, after=after)
+
+    return answered
+
+
+def _codes(topics: Any, field: str) -> dict[str, int]:
+    """Return the error codes of partitions, as far as events show them."""
+    parts = ((getattr(topic, field), item) for topic in topics for item in topic.partitions)
+    return {f"{name}-{item.partition_index}": item.error_code for name, item in islice(parts, 20 * ITEMS_MAX)}
+
+
+def _tell_rest(watcher: Watcher, call: Call[Any], event: str, count: int) -> None:
+    if count > TOPICS_MAX:
+        actor: dict[str, Any] = actor_of(call)
+        watcher.trail.record("audit.repeats", **actor, of=event, left_out=count - TOPICS_MAX)
+
+
+class Watched(NamedTuple):
+    """A kind of request that is watched."""
+
+    begin: Callable[[Watcher, Call[Any]], Answered | None]
+    refused: bool = True
+    """Whether it is refused while nothing can be recorded."""
+
+
+WATCHED: Final[dict[int, Watched]] = {
+    ApiKey.DELETE_GROUPS: Watched(_delete_groups),
+    ApiKey.OFFSET_DELETE: Watched(_offset_delete),
+    # Consumers that have no members need it.
+    ApiKey.OFFSET_COMMIT: Watched(_offset_commit, refused=False),
+    ApiKey.DELETE_RECORDS: Watched(_delete_records),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.reset")),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.deleted")),
+    # What it does with the catalogue is refused there.
+    ApiKey.KAWAL_DATABASES: Watched(_databases, refused=False),
+}
+"""The requests by API."""

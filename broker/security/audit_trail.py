@@ -1,0 +1,232 @@
+"""The audit trail: events that wait to be written, and what is done while they cannot be.
+
+    record --> queue --> batch --> sink --> sink --> written
+                           ^        |
+                           \\- RETRY_MS after it has failed
+
+One batch is under way at a time, and a sink that has taken it is not asked again.  While a sink fails, or has
+not answered for STALL_MS, or the queue is full, the trail is in distress: with `kawal.audit.when.full=refuse`
+logins and changes are refused (`blocked`); with `drop` they go on.  In both cases events wait as long as
+there is room, and are counted when there is none; the first event written afterwards says how many were lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from broker.security.audit_repeats import Repeats
+
+logger = logging.getLogger("kawal.audit")
+
+QUEUE_MAX: Final = 10_000
+"""The most events that wait, of 1 KB mostly and 64 KiB at most."""
+
+BATCH_MAX: Final = 500
+
+RETRY_MS: Final = 1_000
+STALL_MS: Final = 5_000
+"""A disk that takes longer for a batch is told as one that takes nothing."""
+
+TEXT_MAX: Final = 512
+"""Characters of a text that clients have chosen."""
+
+ITEMS_MAX: Final = 50
+"""Entries of a list or mapping that are shown."""
+
+Event: TypeAlias = dict[str, Any]
+"""An event: `time_ms`, `event`, `outcome` and what else is known."""
+
+After = Callable[[int, Callable[[], None]], None]
+"""Calls an action after this many milliseconds."""
+
+Done = Callable[[str | None], None]
+"""Called when a sink has taken a batch, or with the reason why it has not."""
+
+
+class Batch:
+    """Events on their way through the sinks; the first sink that needs them makes the lines."""
+
+    __slots__ = ("events", "lines")
+
+    def __init__(self, events: list[Event]) -> None:
+        self.events = events
+        self.lines: list[bytes] | None = None
+
+
+Sink = Callable[[Batch, Done], None]
+
+
+class AuditTrail:
+    """The queue of events; `wall_ms` is their time, `now_ms` a steady clock."""
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        *,
+        refuses: bool,
+        now_ms: Callable[[], int],
+        wall_ms: Callable[[], int],
+        after: After,
+    ) -> None:
+        self._sinks = sinks
+        self._refuses = refuses
+        self._now_ms = now_ms
+        self._wall_ms = wall_ms
+        self._after = after
+        self._queue: deque[Event] = deque()
+        self._batch: Batch | None = None
+        self._batches = 0
+        self._next_sink = 0
+        self._repeats: Repeats[tuple[str, ...]] = Repeats()
+        self._lost = 0
+        self.distress = ""
+        """Why nothing can be written at present; "" if all is well."""
+        self.written = self.dropped = self.left_out = 0
+
+    @property
+    def blocked(self) -> str:
+        """Why logins and changes are to be refused; "" if they are not."""
+        return self.distress if self._refuses else ""
+
+    @property
+    def waiting(self) -> int:
+        """The number of events that are not written yet."""
+        return len(self._queue) + (0 if self._batch is None else len(self._batch.events))
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers for metrics."""
+        return {
+            "written": self.written,
+            "dropped": self.dropped,
+            "left_out": self.left_out,
+            "waiting": self.waiting,
+            "failing": int(bool(self.distress)),
+        }
+
+    def record(self, event: str, *, outcome: str = "ok", **fields: object) -> None:
+        """Have an event written; fields that are None or empty texts are left out."""
+        shown = {name: short(value) for name, value in fields.items() if value is not None and value != ""}
+        self._put({"time_ms": self._wall_ms(), "event": event, "outcome": outcome, **shown})
+        self._start()
+
+    def record_limited(self, event: str, kind: tuple[str, ...], **fields: Any) -> None:
+        """Have an event written unless it repeats others of its kind; those left out are counted."""
+        now_ms = self._now_ms()
+        if now_ms >= self._repeats.ends_ms:
+            self._tell_repeats()
+        told = self._repeats.has_left_out
+        if self._repeats.passes((event, *kind), now_ms):
+            self.record(event, **fields)
+        elif not told:
+            self._after(self._repeats.ends_ms - now_ms, self._tell_repeats)
+
+    def _tell_repeats(self) -> None:
+        """Record how many events the last window has left out."""
+        if not self._repeats.has_left_out or self._now_ms() < self._repeats.ends_ms:
+            return
+        left_out, others = self._repeats.take()
+        self.left_out += sum(left_out.values()) + others
+        for kind, count in left_out.items():
+            self.record("audit.repeats", of=kind[0], kind=list(kind[1:]), left_out=count)
+        if others:
+            self.record("audit.repeats", of="other events", left_out=others)
+
+    def _put(self, event: Event) -> None:
+        if len(self._queue) < QUEUE_MAX:
+            self._queue.append(event)
+            return
+        self.dropped += 1
+        self._lost += 1
+        self._distressed(f"{QUEUE_MAX} events wait to be written")
+
+    # --- writing -----------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._batch is not None or not self._queue:
+            return
+        if self._lost:
+            gap = {"time_ms": self._wall_ms(), "event": "audit.gap", "outcome": "failed"}
+            self._queue.appendleft({**gap, "left_out": self._lost})
+            self._lost = 0
+        count = min(BATCH_MAX, len(self._queue))
+        self._batch = Batch([self._queue.popleft() for _ in range(count)])
+        self._batches += 1
+        self._next_sink = 0
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        assert self._batch is not None, "a batch is under way"
+        number, sink = self._batches, self._next_sink
+        self._after(STALL_MS, lambda: self._check_stall(number))
+
+        def done(reason: str | None) -> None:
+            if number == self._batches and sink == self._next_sink:
+                self._answered(reason)
+
+        self._sinks[sink](self._batch, done)
+
+    def _answered(self, reason: str | None) -> None:
+        if reason is not None:
+            self._distressed(reason)
+            self._after(RETRY_MS, self._pass_on)
+            return
+        self._next_sink += 1
+        if self._next_sink < len(self._sinks):
+            self._pass_on()
+            return
+        assert self._batch is not None, "a batch is under way"
+        self.written += len(self._batch.events)
+        self._batch = None
+        if self.distress:
+            logger.warning("the audit log is written again; %d events were lost", self._lost)
+            self.distress = ""
+        self._start()
+
+    def _check_stall(self, number: int) -> None:
+        if self._batch is not None and number == self._batches and not self.distress:
+            self._distressed(f"a batch of events is not written after {STALL_MS // 1000} s")
+
+    def _distressed(self, reason: str) -> None:
+        if not self.distress:
+            effect = "logins and changes are refused" if self._refuses else "events are lost in the end"
+            logger.error("the audit log cannot be written, and %s: %s", effect, reason)
+        self.distress = reason
+
+    def rest(self) -> list[Event]:
+        """Take all that is not written, for the end of the server."""
+        events = [*([] if self._batch is None else self._batch.events), *self._queue]
+        self._batch = None
+        self._queue.clear()
+        return events
+
+
+def refusal_text(reason: str) -> str:
+    """Return the sentence that refuses a change or a login."""
+    return (
+        f"the audit log cannot be written ({reason}), and kawal.audit.when.full=refuse allows nothing that it"
+        " would have to tell; make room for it"
+    )
+
+
+def short(value: object) -> object:
+    """Return a value fit for an event: texts are cut, collections have few entries."""
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_MAX else f"{value[:TEXT_MAX]}…"
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        cut = {str(short(str(name))): short(each) for name, each in _first(value.items())}
+        return cut if len(value) <= ITEMS_MAX else {**cut, "…": len(value) - ITEMS_MAX}
+    if isinstance(value, list | tuple | set | frozenset):
+        listed = [short(each) for each in _first(value)]
+        return listed if len(value) <= ITEMS_MAX else [*listed, f"… and {len(value) - ITEMS_MAX} more"]
+    return short(str(value))
+
+
+def _first(items: Any) -> list[Any]:
+    from itertools import islice
+
+    return list(islice(items, ITEMS_MAX))

@@ -1,0 +1,128 @@
+"""The work of requests on groups, records and databases, told with what was there before."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.error_codes import ErrorCode
+from protocol.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequest,
+    DeleteShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.kawal_databases import DatabaseAction, DatabaseItem, KawalDatabasesRequest
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from tests.broker.audited import Audited
+from tests.broker.groups import commit, join
+from tests.broker.kit import batch, create, send
+
+
+@pytest.fixture
+def gateway() -> Audited:
+    gateway = Audited()
+    create(gateway.admin, "t", partitions=2)
+    return gateway
+
+
+def test_a_group_that_is_moved_by_a_tool_is_told(gateway: Audited) -> None:
+    admin = gateway.of("User:admin")
+    commit(admin, "g", ("t", 0, 5), ("t", 1, 6))
+    commit(admin, "g", ("t", 0, 2))
+    event = gateway.last("group.offsets.reset")
+    assert event["resource"] == {"type": "group", "name": "g"}
+    assert (event["before"], event["after"]) == ({"t": {"0": 5}}, {"t": {"0": 2}})
+    assert (event["user"], event["outcome"]) == ("User:admin", "ok")
+
+
+def test_commits_of_members_are_their_work_and_no_events() -> None:
+    gateway = Audited(group_initial_rebalance_delay_ms=0)
+    admin = gateway.admin
+    create(admin, "t")
+    member = join(admin, "g")
+    commit(admin, "g", ("t", 0, 5), member=member)
+    assert gateway.named("group.offsets.reset") == []
+
+
+def test_a_consumer_without_a_group_commits_again_and_again_and_is_counted(gateway: Audited) -> None:
+    admin = gateway.admin
+    for offset in range(30):
+        commit(admin, "g", ("t", 0, offset))
+    assert len(gateway.named("group.offsets.reset")) == 10
+    gateway.advance(10_000)
+    event = gateway.last("audit.repeats")
+    assert (event["of"], event["left_out"]) == ("group.offsets.reset", 20)
+
+
+def test_deleted_groups_are_told_with_their_progress(gateway: Audited) -> None:
+    admin = gateway.admin
+    commit(admin, "g", ("t", 0, 5))
+    admin.call(DeleteGroupsRequest(groups_names=["g", "none"]), 2)
+    found = {event["resource"]["name"]: event for event in gateway.named("group.deleted")}
+    assert (found["g"]["outcome"], found["g"]["before"]) == ("ok", {"t": {"0": 5}})
+    assert found["none"]["outcome"] == "failed"
+    assert found["none"]["errors"] == {"group": "GROUP_ID_NOT_FOUND"}
+
+
+def test_deleted_offsets_are_told(gateway: Audited) -> None:
+    admin = gateway.admin
+    commit(admin, "g", ("t", 0, 5))
+    part = OffsetDeleteRequestPartition(partition_index=0)
+    topic = OffsetDeleteRequestTopic(name="t", partitions=[part])
+    admin.call(OffsetDeleteRequest(group_id="g", topics=[topic]), 0)
+    event = gateway.last("group.offsets.deleted")
+    assert (event["outcome"], event["before"]) == ("ok", {"t": {"0": 5}})
+
+
+def test_deleted_records_are_told_by_topic(gateway: Audited) -> None:
+    admin = gateway.admin
+    send(admin, "t", batch(b"a", b"b"))
+    parts = [DeleteRecordsPartition(partition_index=index, offset=1) for index in (0, 7)]
+    topics = [DeleteRecordsTopic(name="t", partitions=parts), DeleteRecordsTopic(name="no", partitions=[])]
+    admin.call(DeleteRecordsRequest(topics=topics, timeout_ms=1), 2)
+    event = gateway.named("records.deleted")[0]
+    assert (event["resource"]["name"], event["outcome"]) == ("t", "partly failed")
+    assert (event["before"], event["after"]["0"]) == ({"0": 0}, 1)
+    assert event["errors"] == {"7": "UNKNOWN_TOPIC_OR_PARTITION"}
+
+
+def test_share_groups_that_are_moved_are_told(gateway: Audited) -> None:
+    admin = gateway.admin
+    part = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=0)
+    topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[part])
+    admin.call(AlterShareGroupOffsetsRequest(group_id="s", topics=[topic]), 0)
+    assert gateway.last("group.offsets.reset")["after"] == {"t": ["0: 0"]}
+    gone = DeleteShareGroupOffsetsRequestTopic(topic_name="t")
+    admin.call(DeleteShareGroupOffsetsRequest(group_id="s", topics=[gone]), 0)
+    assert gateway.last("group.offsets.deleted")["resource"] == {"type": "group", "name": "s"}
+
+
+def test_databases_are_told_with_who_asked_for_them(gateway: Audited) -> None:
+    admin = gateway.of("User:admin")
+    item = DatabaseItem(name="d2", settings=[])
+    for action in (DatabaseAction.DESCRIBE, DatabaseAction.CREATE):
+        admin.call(KawalDatabasesRequest(action=action, databases=[item]), 0)
+    event = gateway.last("database.requested")
+    assert (event["user"], event["after"], event["outcome"]) == ("User:admin", {"action": "create"}, "ok")
+    assert len(gateway.named("database.requested")) == 1
+    assert len(gateway.named("database.created")) == 1
+
+
+def test_what_is_denied_is_told_with_its_error(gateway: Audited) -> None:
+    client = gateway.of("User:alice")
+    client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    event = gateway.last("group.deleted")
+    assert event["errors"] == {"group": ErrorCode.GROUP_AUTHORIZATION_FAILED.name}
