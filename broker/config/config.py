@@ -335,10 +335,13 @@ def _check_together(config: Config) -> None:
             sasl_settings(config, spec.name)
     check_reach(config, specs)
     http = config.kawal_http_listen
-    if not config.kawal_insecure and http != HTTP_OFF and not is_loopback(parse_endpoint(http).host):
+    if config.kawal_insecure or http == HTTP_OFF or is_loopback(parse_endpoint(http).host):
+        return
+    if not any(spec.protocol.sasl for spec in specs):
         raise ConfigError(
             "kawal.http.listen",
             http,
-            "other machines could reach this address and no client is authenticated; bind 127.0.0.1, or allow"
-            " it with --insecure (kawal.insecure=true)",
+            "other machines could reach this address, and its clients could not log in, for there is no"
+            " listener with SASL, whose users they are; add one, bind 127.0.0.1, or allow it with --insecure"
+            " (kawal.insecure=true)",
         )

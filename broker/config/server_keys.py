@@ -361,7 +361,8 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.http.listen", STRING, "127.0.0.1:9644",
         "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "
         f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  If the default port is taken, the "
-        "server runs without.", check=http_problem),
+        "server runs without.  An address that other machines reach asks for a name and password of a user "
+        "of the server, unless `kawal.insecure`.", check=http_problem),
     Key("kawal.metrics.partitions.max", INT, 1000,
         "Partitions with metrics of their own, the oldest ones first; those left out are counted.",
         minimum=0, unit="partitions"),

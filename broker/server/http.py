@@ -2,7 +2,8 @@
 
 Anything that reaches the port may send requests, so heads, bodies and the time of each request are bounded.
 On a loopback address only names of this machine are answered: otherwise a web page could, by DNS rebinding,
-read what is served to its visitor.
+read what is served to its visitor.  On other addresses clients log in (broker/server/http_login.py), unless
+the operator wants it otherwise.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Page(NamedTuple):
     body: bytes
     status: int = 200
     content_type: str = TEXT
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class Route(NamedTuple):
@@ -62,29 +64,44 @@ class Route(NamedTuple):
     body_bytes_max: int = BODY_BYTES_MAX
 
 
+Judge = Callable[[Headers, str], Awaitable[Page | None]]
+"""Returns the page that refuses a request with these headers from this host; None if it may be answered."""
+
+
 class HttpServer:
     """Serves pages by their path."""
 
-    def __init__(self, routes: Mapping[str, Route], errors: InternalErrors, *, local: bool) -> None:
-        """Make a server of these pages; `local`: the listener is bound to a loopback address."""
+    def __init__(
+        self,
+        routes: Mapping[str, Route],
+        errors: InternalErrors,
+        *,
+        local: bool,
+        judge: Judge | None = None,
+    ) -> None:
+        """Make a server of these pages.
+
+        `local`: the listener is bound to a loopback address; `judge` lets clients in, None: all of them.
+        """
         self._routes = routes
         self._errors = errors
         self._local = local
+        self._judge = judge
 
-    async def converse(self, stream: trio.abc.Stream) -> None:
-        """Answer one client until it leaves or its connection must be closed."""
+    async def converse(self, stream: trio.abc.Stream, host: str = "") -> None:
+        """Answer one client, from this address, until it leaves or its connection must be closed."""
         client = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         try:
             while client.our_state is h11.IDLE:
                 with trio.move_on_after(REQUEST_SECONDS_MAX) as in_time:
-                    await self._answer_next(client, stream)
+                    await self._answer_next(client, stream, host)
                 if in_time.cancelled_caught or not _may_stay(client):
                     return
                 client.start_next_cycle()
         except (trio.BrokenResourceError, h11.LocalProtocolError) as error:
             logger.debug("connection ends: %s", error)
 
-    async def _answer_next(self, client: h11.Connection, stream: trio.abc.Stream) -> None:
+    async def _answer_next(self, client: h11.Connection, stream: trio.abc.Stream, host: str) -> None:
         try:
             request = await self._next_request(client, stream)
         except h11.RemoteProtocolError as error:
@@ -94,13 +111,13 @@ class HttpServer:
             await _send(client, stream, page, close=True)
             return
         if request is not None:
-            page = await self._page_or_error(request)
+            page = await self._page_or_error(request, host)
             head_only = request.method == "HEAD"
             await _send(client, stream, page, head_only=head_only, allowed=self._methods(request))
 
-    async def _page_or_error(self, request: HttpRequest) -> Page:
+    async def _page_or_error(self, request: HttpRequest, host: str) -> Page:
         try:
-            return await self._page(request)
+            return await self._page(request, host)
         except Exception as error:  # noqa: BLE001  (the net)
             self._errors.note(ErrorPlace.HTTP, f"{request.method} {request.path}", error)
             return Page(b"internal error; the server's log has its cause\n", 500)
@@ -109,9 +126,11 @@ class HttpServer:
         route = self._routes.get(request.path)
         return () if route is None else route.methods
 
-    async def _page(self, request: HttpRequest) -> Page:
+    async def _page(self, request: HttpRequest, host: str) -> Page:
         if self._local and not _names_this_machine(request.headers.get("host", "")):
             return Page(b"this address answers for localhost only\n", 421)
+        if self._judge is not None and (refused := await self._judge(request.headers, host)) is not None:
+            return refused
         route = self._routes.get(request.path)
         if route is None:
             paths = " ".join(self._routes)
@@ -174,7 +193,7 @@ def _may_stay(client: h11.Connection) -> bool:
 def _names_this_machine(host: str) -> bool:
     """Whether a Host header names a loopback address; a request without one comes from no browser."""
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return not host or is_loopback(name.strip("[]"))
+    return not host or is_loopback(name.strip("[]").removesuffix(".").lower())
 
 
 async def _send(
@@ -191,6 +210,7 @@ async def _send(
         ("Content-Length", str(len(page.body))),
         ("Cache-Control", "no-store"),
         ("X-Content-Type-Options", "nosniff"),
+        *page.headers,
     ]
     if page.status == 405:
         headers.append(("Allow", ", ".join(allowed)))

@@ -14,7 +14,7 @@ from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 
 if TYPE_CHECKING:
-    from broker.server.http import HttpServer, Route
+    from broker.server.http import HttpServer, Judge, Route
 
 logger = logging.getLogger("kawal.http")
 
@@ -31,6 +31,12 @@ def standard_pages(broker: Broker, now_ms: Callable[[], int]) -> Mapping[str, Ro
     from broker.server.pages import pages_of
 
     return pages_of(broker, now_ms)
+
+
+UNENCRYPTED: Final = (
+    "http://%s asks other machines for passwords of users and is not encrypted: they can be read on their "
+    "way; put a proxy with TLS before it, and bind 127.0.0.1"
+)
 
 
 class Operations:
@@ -56,6 +62,8 @@ class Operations:
     async def run(self) -> None:
         """Serve until cancelled."""
         logger.info("metrics and health are at http://%s", self._endpoint.text)
+        if not is_loopback(self._endpoint.host) and not self._broker.config.kawal_insecure:
+            logger.warning("%s", UNENCRYPTED % self._endpoint.text)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._listener))
         await trio.serve_listeners(self.admit, [listener])
 
@@ -78,7 +86,7 @@ class Operations:
     async def _serve(self, stream: trio.abc.Stream) -> None:
         try:
             server = await self._loaded()
-            await server.converse(stream)
+            await server.converse(stream, _host_of(stream))
         except Exception as error:  # noqa: BLE001  (the net)
             self._broker.internal_errors.note(ErrorPlace.HTTP, "an HTTP connection is closed", error)
 
@@ -89,6 +97,23 @@ class Operations:
                 routes = await trio.to_thread.run_sync(self._pages, self._broker, self._now_ms)
                 from broker.server.http import HttpServer
 
-                errors = self._broker.internal_errors
-                self._server = HttpServer(routes, errors, local=is_loopback(self._endpoint.host))
+                errors, local = self._broker.internal_errors, is_loopback(self._endpoint.host)
+                judge = None if local or self._broker.config.kawal_insecure else await self._make_judge()
+                self._server = HttpServer(routes, errors, local=local, judge=judge)
             return self._server
+
+    async def _make_judge(self) -> Judge:
+        """Return what lets clients from other machines in; files of users are read in a thread."""
+        from broker.server.http_login import HttpLogins
+
+        logins = await trio.to_thread.run_sync(HttpLogins, self._broker, self._now_ms)
+        return logins.refusal
+
+
+def _host_of(stream: trio.abc.Stream) -> str:
+    """Return the address of the client."""
+    sock = getattr(stream, "socket", None)
+    try:
+        return "" if sock is None else str(sock.getpeername()[0])
+    except OSError:
+        return ""  # it has left already

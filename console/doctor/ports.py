@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Iterator
 
 from broker.config.config import Config
-from broker.config.endpoints import HTTP_OFF, Endpoint, parse_endpoint
+from broker.config.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
 from broker.config.listener_specs import unencrypted
 from broker.config.tls_settings import tls_settings
 from console.doctor.facts import Facts
@@ -97,3 +97,9 @@ def check_http(facts: Facts, config: Config) -> Iterator[Finding]:
     else:
         text = f"cannot listen on {endpoint.text}: {error.strerror or error}"
         yield problem("http", text, "choose an address of this machine with --http, or none")
+    if not is_loopback(endpoint.host) and not config.kawal_insecure:
+        yield warning(
+            "http",
+            f"{endpoint.text} asks other machines for passwords of users, and is not encrypted",
+            "put a proxy with TLS before it, and bind 127.0.0.1",
+        )

@@ -86,6 +86,8 @@ def test_a_server_without_listeners_is_refused() -> None:
 
 
 def test_the_http_address_is_judged_as_listeners_are() -> None:
-    with pytest.raises(ConfigError, match=r"'kawal.http.listen'.*--insecure"):
+    with pytest.raises(ConfigError, match=r"'kawal.http.listen'.*no listener with SASL.*--insecure"):
         config_of({"kawal.http.listen": "0.0.0.0:9644"})
+    with_users = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "kawal.http.listen": "0.0.0.0:9644"}
+    assert config_of(with_users).kawal_http_listen == "0.0.0.0:9644"
     assert config_of({"kawal.http.listen": "none"}).kawal_http_listen == "none"

@@ -20,8 +20,8 @@ SECURITY = "org.apache.kafka.common.security"
         ("ssl.endpoint.identification.algorithm", ""),
         ("ssl.protocol", "TLSv1.2"),
         ("ssl.allow.dn.changes", "true"),
-        ("delegation.token.max.lifetime.ms", "604800000"),
-        ("max.connections.per.ip.overrides", ""),
+        ("sasl.kerberos.min.time.before.relogin", "60000"),
+        ("sasl.kerberos.ticket.renew.jitter", "0.05"),
     ],
 )
 def test_what_changes_nothing_may_be_ignored(name: str, value: str) -> None:
@@ -38,8 +38,8 @@ def test_what_changes_nothing_may_be_ignored(name: str, value: str) -> None:
         ("ssl.keystore.password", "x", "is for JKS and PKCS12 stores, and only PEM is read; convert"),
         ("ssl.provider", "BCFIPS", "protects a Kafka broker"),
         ("security.providers", "org.acme.Provider", "protects a Kafka broker"),
-        ("delegation.token.secret.key", "x", "protects a Kafka broker"),
-        ("max.connections.per.ip.overrides", "10.0.0.1:5", "protects a Kafka broker"),
+        ("security.providers", "x", "protects a Kafka broker"),
+        ("sasl.kerberos.min.time.before.relogin", "5", "protects a Kafka broker"),
         ("create.topic.policy.class.name", "org.acme.Policy", "protects a Kafka broker"),
         ("client.quota.callback.class", "org.acme.Quota", "protects a Kafka broker"),
         (HANDLER_KEY, "org.acme.Handler", "one mechanism of a listener"),

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.loop.histogram import BITS, Histogram
+from broker.server.audit_setup import make_trail
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -37,6 +38,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
 def gateway() -> Gateway:
     """Return a gateway that has done some work."""
     gateway = Gateway(kawal_vnodes=2)
+    make_trail(gateway.broker, gateway.config, lambda _batch, done: done(None))
     client = gateway.client()
     create(client, "orders", partitions=2)
     send(client, "orders", batch(b"v" * 100), 1)
@@ -146,6 +148,12 @@ def test_commits_are_exposed_with_their_syncs_batches_and_failures(gateway: Gate
     assert value(found, "kawal_commit_batches_bucket", le="3.0") == 1
     assert value(found, "kawal_commit_bytes_sum") == 4096
     assert value(found, "kawal_commits_failed_total") == 2
+
+
+def test_events_of_the_audit_log_are_counted(rendered: Samples) -> None:
+    # The making of a topic that the fixture asked for, and of one that it produced to.
+    assert value(rendered, "kawal_audit_events_total", outcome="written") >= 1
+    assert value(rendered, "kawal_audit_failing") == 0
 
 
 def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gateway) -> None:

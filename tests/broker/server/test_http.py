@@ -13,8 +13,10 @@ from broker.server.http import (
     BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
     REQUEST_SECONDS_MAX,
+    Headers,
     HttpRequest,
     HttpServer,
+    Judge,
     Page,
     Route,
 )
@@ -43,7 +45,7 @@ async def busy(_: HttpRequest) -> Page:
 Talk = Callable[[trio.abc.Stream], Awaitable[bytes]]
 
 
-def run(talk: Talk, *, local: bool = True) -> bytes:
+def run(talk: Talk, *, local: bool = True, judge: Judge | None = None) -> bytes:
     """Serve one connection on the other end of `talk`, with a clock that jumps; return `talk`'s result."""
     found: list[bytes] = []
 
@@ -55,10 +57,10 @@ def run(talk: Talk, *, local: bool = True) -> bytes:
             "/broken": Route(broken),
             "/echo": Route(echo, methods=("POST",), body_bytes_max=10),
         }
-        server = HttpServer(routes, InternalErrors(), local=local)
+        server = HttpServer(routes, InternalErrors(), local=local, judge=judge)
 
         async def serve() -> None:
-            await server.converse(theirs)
+            await server.converse(theirs, "10.0.0.7")
             await theirs.aclose()
 
         async with trio.open_nursery() as nursery:
@@ -141,13 +143,39 @@ def test_nothing_can_be_changed(method: str) -> None:
     assert b"Allow: GET, HEAD" in answer
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:9644", "10.0.0.1", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:9644",
+        "10.0.0.1",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "evil@localhost",
+        "localhost@evil.example",
+        "2130706433",
+        "0x7f.1",
+        "0.0.0.0",
+        "[::ffff:10.0.0.1]",
+    ],
+)
 def test_behind_loopback_only_names_of_this_machine_are_answered(host: str) -> None:
     assert status(exchange(get("/hello", host=host))) == 421
     assert status(exchange(get("/hello", host=host), local=False)) == 200
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:9644", "127.8.8.8", "[::1]", "[::1]:9644"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LocalHost:9644",
+        "localhost.",
+        "127.0.0.1:9644",
+        "127.8.8.8",
+        "[::1]",
+        "[::1]:9644",
+    ],
+)
 def test_names_of_this_machine_are_answered(host: str) -> None:
     assert status(exchange(get("/hello", host=host))) == 200
 
@@ -239,3 +267,53 @@ def test_an_error_of_our_own_is_told_and_the_connection_goes_on(caplog: pytest.L
     assert status(answer) == 500
     assert answer.endswith(b"hello \n")
     assert "ZeroDivisionError: broken on purpose" in caplog.text
+
+
+def test_two_hosts_or_none_are_no_request() -> None:
+    twice = get("/hello", more="Host: evil.example\r\n")
+    assert status(exchange(twice)) == 400
+    assert status(exchange(b"GET /hello HTTP/1.1\r\n\r\n")) == 400
+
+
+def test_the_host_counts_and_not_the_target() -> None:
+    request = get("/hello").replace(b"GET /hello", b"GET http://evil.example/hello")
+    assert status(exchange(request)) == 200
+    request = get("/hello", host="evil.example").replace(b"GET /hello", b"GET http://localhost/hello")
+    assert status(exchange(request)) == 421
+
+
+def test_a_judge_sees_every_request_and_its_address_and_answers_in_place_of_the_page() -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def judge(headers: Headers, host: str) -> Page | None:
+        await trio.lowlevel.checkpoint()
+        seen.append((headers.get("authorization", ""), host))
+        return None if headers.get("authorization") else Page(b"no\n", 401, headers=(("X-Why", "y"),))
+
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        await stream.send_all(get("/hello") + get("/secret") + get("/hello", more="Authorization: a\r\n"))
+        answer = b""
+        while answer.count(b"HTTP/1.1") < 3 or not answer.endswith(b"\n"):
+            answer += bytes(await stream.receive_some())
+        return answer
+
+    answer = run(talk, local=False, judge=judge)
+    assert answer.count(b"HTTP/1.1 401 Unauthorized") == 2
+    assert answer.count(b"X-Why: y") == 2
+    assert answer.count(b"HTTP/1.1 200") == 1
+    assert seen == [("", "10.0.0.7"), ("", "10.0.0.7"), ("a", "10.0.0.7")]
+
+
+def test_a_judge_that_fails_lets_no_one_in() -> None:
+    async def judge(_headers: Headers, _host: str) -> Page | None:
+        await trio.lowlevel.checkpoint()
+        raise ZeroDivisionError("on purpose")
+
+    async def talk(stream: trio.abc.Stream) -> bytes:
+        await stream.send_all(get("/hello", more="Connection: close\r\n"))
+        answer = b""
+        while part := await stream.receive_some():
+            answer += bytes(part)
+        return answer
+
+    assert status(run(talk, local=False, judge=judge)) == 500

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 
 from broker.server.operations import CONNECTIONS_MAX, Operations
 from tests.broker.gateway import START_MS, Gateway
+from tests.broker.logins import JAAS
 
 REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
@@ -23,9 +26,9 @@ class FakeListener:
         return self.host, 9644
 
 
-def operations(host: str = "127.0.0.1") -> Operations:
+def operations(host: str = "127.0.0.1", **settings: Any) -> Operations:
     listener: Any = FakeListener(host)
-    return Operations(Gateway().broker, listener, lambda: START_MS)
+    return Operations(Gateway(**settings).broker, listener, lambda: START_MS)
 
 
 async def ask(served: Operations, request: bytes) -> bytes:
@@ -60,7 +63,38 @@ def test_clients_are_served_together() -> None:
 def test_only_behind_loopback_names_matter() -> None:
     request = REQUEST.replace(b"localhost", b"gateway.example")
     assert b" 421 " in trio.run(ask, operations(), request)
-    assert b" 200 " in trio.run(ask, operations("0.0.0.0"), request)
+    assert b" 200 " in trio.run(ask, operations("0.0.0.0", kawal_insecure=True), request)
+
+
+@pytest.mark.parametrize("page", [b"/healthz", b"/readyz", b"/metrics", b"/none"])
+def test_other_machines_need_a_login_for_every_page(page: bytes) -> None:
+    request = REQUEST.replace(b"/healthz", page)
+    for host in (b"localhost", b"127.0.0.1:9644", b"gateway.example"):
+        answer = trio.run(ask, operations("0.0.0.0"), request.replace(b"localhost", host))
+        assert b" 401 " in answer
+        assert b'WWW-Authenticate: Basic realm="kawal"' in answer
+        assert b"kawal_build" not in answer
+
+
+def test_a_user_of_the_server_is_let_in_from_another_machine() -> None:
+    settings: dict[str, Any] = {
+        "listeners": ("SASL_PLAINTEXT://127.0.0.1:0",),
+        "sasl_enabled_mechanisms": ("PLAIN",),
+        "listener_overrides": {"listener.name.sasl_plaintext.plain.sasl.jaas.config": JAAS},
+    }
+    token = b64encode(b"alice:secret")
+    request = REQUEST.replace(b"Connection", b"Authorization: Basic " + token + b"\r\nConnection")
+    assert b" 200 " in trio.run(ask, operations("0.0.0.0", **settings), request)
+    wrong = request.replace(token, b64encode(b"alice:guess"))
+    assert b" 401 " in trio.run(ask, operations("0.0.0.0", **settings), wrong)
+
+
+def test_the_log_warns_of_passwords_that_are_not_encrypted(caplog: pytest.LogCaptureFixture) -> None:
+    for host, warned in (("127.0.0.1", False), ("0.0.0.0", True)):
+        caplog.clear()
+        with pytest.raises(TypeError):  # the listener is not a real one
+            trio.run(operations(host).run)
+        assert ("is not encrypted" in caplog.text) is warned
 
 
 def test_of_too_many_clients_the_one_connected_longest_has_to_leave() -> None:

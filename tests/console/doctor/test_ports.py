@@ -73,6 +73,14 @@ def test_the_http_address_may_be_free_in_use_off_or_not_ours() -> None:
     assert http({9644: errno.EADDRNOTAVAIL}).verdict == "problem"
 
 
+def test_passwords_on_an_address_for_others_are_warned_of() -> None:
+    settings = {"listeners": "SASL_SSL://127.0.0.1:0", "kawal.http.listen": "0.0.0.0:9644"}
+    settings |= {"ssl.keystore.key": SERVER_KEY, "ssl.keystore.certificate.chain": SERVER}
+    found = list(check_http(FakeFacts(bind={}), config_of(settings)))
+    assert [each.verdict for each in found] == ["ok", "warning"]
+    assert "is not encrypted" in found[1].text
+
+
 SSL = {"listeners": "SSL://127.0.0.1:9092", "ssl.keystore.certificate.chain": SERVER}
 UNTIL_S = 4_948_995_223
 
