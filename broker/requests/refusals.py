@@ -204,6 +204,12 @@ def _join_group(response: Any, request: Any, code: ErrorCode, _message: str) -> 
     return response(error_code=code, protocol_name="", leader="", member_id=request.member_id, members=[])
 
 
+def _create_token(response: Any, _request: Any, code: ErrorCode, _message: str) -> Any:
+    texts = dict.fromkeys(("principal_type", "principal_name", "token_id"), "")
+    times = dict.fromkeys(("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"), -1)
+    return response(error_code=code, hmac=b"", **texts, **times)
+
+
 _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.DESCRIBE_ACLS: _with(told=True, resources=list),
     ApiKey.CREATE_ACLS: _create_acls,
@@ -217,6 +223,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.ALTER_CLIENT_QUOTAS: _alter_quotas,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _with(told=True, results=list),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
+    ApiKey.CREATE_DELEGATION_TOKEN: _create_token,
     ApiKey.DESCRIBE_QUORUM: _with(told=True, topics=list),
     ApiKey.UPDATE_FEATURES: _with(told=True),
     ApiKey.LIST_CONFIG_RESOURCES: _with(config_resources=list),

@@ -38,8 +38,6 @@ def test_what_changes_nothing_may_be_ignored(name: str, value: str) -> None:
         ("ssl.keystore.password", "x", "is for JKS and PKCS12 stores, and only PEM is read; convert"),
         ("ssl.provider", "BCFIPS", "protects a Kafka broker"),
         ("security.providers", "org.acme.Provider", "protects a Kafka broker"),
-        ("security.providers", "x", "protects a Kafka broker"),
-        ("sasl.kerberos.min.time.before.relogin", "5", "protects a Kafka broker"),
         ("create.topic.policy.class.name", "org.acme.Policy", "protects a Kafka broker"),
         ("client.quota.callback.class", "org.acme.Quota", "protects a Kafka broker"),
         (HANDLER_KEY, "org.acme.Handler", "one mechanism of a listener"),
