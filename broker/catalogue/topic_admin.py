@@ -28,6 +28,7 @@ from broker.config.config import Config
 from broker.config.config_keys import ConfigError
 from broker.config.config_layers import ConfigLayers
 from broker.config.kawal_topic_keys import DATABASE_KEY
+from broker.config.table_keys import with_default
 from broker.config.topic_names import collision_key, name_problem
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
@@ -133,7 +134,7 @@ def new_topic_record(
         vnode_count=database.spread,
         created_ms=wall_ms,
         replication_factor=replication_factor,
-        configs=configs,
+        configs=with_default(new.name, configs, database.configs),
     )
 
 

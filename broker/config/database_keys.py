@@ -32,6 +32,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.config.config_keys import ConfigError, ConfigType, Key, nearest, text_of
+from broker.config.table_keys import AUTO, DATABASE_NAME, SQL
 
 MIB: Final = 1 << 20
 HOUR_MS: Final = 3_600_000
@@ -69,6 +70,9 @@ _TABLE: tuple[Key, ...] = (
     Key("segment.ms", ConfigType.LONG, None,
         "Age at which a logical segment ends, for topics that set none.",
         minimum=1, unit="ms", synonyms=("log.roll.ms",)),
+    Key(DATABASE_NAME, ConfigType.STRING, SQL,
+        "`kawal.tables.declare` of topics that are created in it from now on without their own.",
+        choices=(SQL, AUTO)),
     Key("vnodes", ConfigType.INT, None,
         "Write-ahead logs of the database; fixed when it is created.",
         minimum=1, maximum=256, unit="vnodes", synonyms=("kawal.vnodes",)),

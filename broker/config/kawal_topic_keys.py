@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.config.config_keys import ConfigType, Key, Value
+from broker.config.table_keys import DECLARE_KEY
 from broker.config.topic_names import name_problem
 from broker.config.view_bounds import parse_bound, parse_speed
 
@@ -285,6 +286,7 @@ KAWAL_TOPIC_KEYS: Final = {
         SNAPSHOT_KEY,
         COLUMNS_KEY,
         QUARANTINE_KEY,
+        DECLARE_KEY,
         PROTECTED_KEY,
         DROP_POLICY_KEY,
         READ_ONLY_KEY,

@@ -8,17 +8,20 @@ consecutive versions.
 The view shows records that are decided and not deleted, up to the newest such record
 (broker/view_topics/vnode_tail.py). Records of internal topics, transaction markers and anything else that
 takes a version are gaps.  WITH META also shows changes of topics, at the place where they happened; ONLY META
-shows nothing else (broker/catalogue/catalogue_changes.py).
+shows nothing else (broker/catalogue/catalogue_changes.py).  Both show the changes of sub-tables that records
+make, where topics want that (broker/view_topics/declared_tables.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
+from broker.config.table_keys import declares_tables
 from broker.loop.slices import Until, WaitingSteps
 from broker.storage.timestamps import newest_of
+from broker.view_topics.learning import Learning
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from broker.view_topics.view_cache import Evaluated
@@ -35,9 +38,11 @@ from wal.versions import FrameRef, VersionedEntry, frame_entries
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.storage.vnode import Vnode
+    from broker.view_topics.declared_tables import DeclaredTables
     from broker.view_topics.stream_owners import Owner
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
+    from protocol.compression import Readable
 
 NO_STREAM: Final = -1
 
@@ -48,7 +53,10 @@ SHOWN_BYTES: Final = 256 << 10
 class DatabasePartition(ScannedPartition):
     """One partition of a view over a database: one of its vnodes."""
 
-    __slots__ = ("_deletions", "_owners", "_shows_changes", "_shows_records", "_tail")
+    __slots__ = (
+        "_changes", "_deletions", "_only_end", "_owners", "_shows_changes", "_shows_records", "_tables",
+        "_tail",
+    )  # fmt: skip
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
         super().__init__(host, topic, index, vnode=vnode, stream_id=NO_STREAM, source_key=vnode)
@@ -58,6 +66,11 @@ class DatabasePartition(ScannedPartition):
         self._shows_records = topic.view.meta != "only"
         self._tail = VnodeTail(vnode.log, self._owners)
         self._deletions = vnode.log.deletions
+        # The sub-tables, once a topic declares them; made when the catalogue is first looked at.
+        self._tables: DeclaredTables | None = None
+        self._changes = -1
+        # Readers of changes alone have come so far: the end does not go back when no topic declares tables.
+        self._only_end = 0
 
     # --- its ends --------------------------------------------------------------------------------------
 
@@ -70,27 +83,61 @@ class DatabasePartition(ScannedPartition):
     def high_watermark(self) -> int:
         """The offset after the newest record or change that the view shows."""
         if not self._shows_records:
-            return self._tail.change_end()
+            # Any record may make a change.
+            declares = self._follow_tables() and self._tables is not None and self._tables.has_topics
+            self._only_end = max(self._only_end, self._tail.end() if declares else self._tail.change_end())
+            return self._only_end
         return self._tail.end() if self._shows_changes else self._tail.data_end()
 
     # --- reading ---------------------------------------------------------------------------------------
 
     def forget_stale(self) -> None:
-        """Forget what was found, if some of it has been deleted."""
+        """Forget what was found, if some of it has been deleted, or other sub-tables are declared now."""
         if self.vnode.log.deletions != self._deletions:
             self._deletions = self.vnode.log.deletions
-            self.forget()
+            self.ranges.clear()
+            if self._tables is not None:
+                self._tables.truncated()
+        self._follow_tables()
 
     def forget(self) -> None:
         """Forget what was found."""
         self.ranges.clear()
+        if self._tables is not None:
+            self._tables.forget()
+
+    def sources(self) -> Iterable[Topic]:
+        """Return the topics whose records may declare sub-tables."""
+        by_name = self.host.metadata.catalogue.by_name
+        return (topic for topic in by_name.values() if topic.database == self.definition.source)
+
+    def _follow_tables(self) -> bool:
+        """Notice topics that declare their sub-tables; return whether the view shows changes at all."""
+        catalogue = self.host.metadata.catalogue
+        if not self._shows_changes or catalogue.changes == self._changes:
+            return self._shows_changes
+        self._changes = catalogue.changes
+        topics = [topic for topic in self.sources() if topic.view is None and not topic.internal]
+        if self._tables is None:
+            if not any(declares_tables(topic.configs) for topic in topics):
+                return True
+            from broker.view_topics.declared_tables import DeclaredTables
+
+            self._tables = DeclaredTables(self.host, self.vnode)
+            self.ranges.clear()
+        if self._tables.follow(topics):
+            self.ranges.clear()
+        return True
 
     # --- looking ---------------------------------------------------------------------------------------
 
     def look(self, offset: int, budget: SliceBudget) -> WaitingSteps:
-        """Look at some frames from the one with `offset` on."""
+        """Look at some frames from the one with `offset` on, or before it if sub-tables are to be learned."""
+        self.forget_stale()
         self.ranges.forget_before(self.log_start)
         end, read_bytes, shown_bytes = self.high_watermark, 0, 0
+        learning = Learning(self._tables, self.log_start)
+        offset = learning.begin(offset)
         for frame in self.vnode.log.frames(offset):
             if read_bytes >= SCAN_BYTES:
                 return
@@ -104,15 +151,17 @@ class DatabasePartition(ScannedPartition):
             offset = max(offset, frame.base_version)
             for entry in frame_entries(frame, data[0]):
                 if offset < entry.version + entry.record_count and entry.version < end:
-                    shown_bytes += yield from self.look_at(entry, offset, budget)
-                    if shown_bytes >= SHOWN_BYTES:
+                    shown_bytes += yield from self.look_at(entry, offset, budget, learning)
+                    if shown_bytes >= SHOWN_BYTES or not learning.is_current:
                         return
                     offset = entry.version + entry.record_count
             if offset < min(frame.next_version, end):
                 self._nothing(offset, min(frame.next_version, end))
             offset = min(frame.next_version, end)
+            learning.passed(offset)
         if offset < end:
             self._nothing(offset, end)
+        learning.passed(end)
 
     def _nothing(self, start: int, end: int) -> None:
         self.ranges.add(Evaluated(start, end, None))
@@ -131,21 +180,64 @@ class DatabasePartition(ScannedPartition):
             raise failed[0]
 
     def look_at(
-        self, entry: VersionedEntry, offset: int, budget: SliceBudget
+        self, entry: VersionedEntry, offset: int, budget: SliceBudget, learning: Learning
     ) -> Generator[Until | None, None, int]:
         """Find what the view shows of an entry, and return its size."""
         end = entry.version + entry.record_count
         start = min(offset, entry.version)
-        if self.ranges.find(max(offset, entry.version)) is not None:
+        owner = self._declaring(entry)
+        if self.ranges.find(max(offset, entry.version)) is not None and (
+            owner is None or learning.knows(end)
+        ):
             return 0
-        batch = self._shown(entry)
+        if owner is None:
+            batch = self._shown(entry)
+        else:
+            batch = yield from self._with_tables(entry, owner, learning, budget)
+            if not learning.is_current:
+                return 0
         self.ranges.add(Evaluated(start, end, None if batch is None else bytes(batch)))
         if budget.spend(records=entry.record_count, size_bytes=len(entry.data)):
             yield None
         return 0 if batch is None else len(batch)
 
+    def _declaring(self, entry: VersionedEntry) -> Owner | None:
+        """Return the owner of a batch whose records declare sub-tables."""
+        if self._tables is None or entry.kind != EntryKind.DATA:
+            return None
+        owner = self._owners.find(entry.stream_id)
+        return owner if owner is not None and self._tables.declares(owner) else None
+
+    def _with_tables(
+        self, entry: VersionedEntry, owner: Owner, learning: Learning, budget: SliceBudget
+    ) -> Generator[Until | None, None, bytearray | None]:
+        """Find what the view shows of a batch whose records declare sub-tables."""
+        from broker.view_topics.declared_tables import changes_batch, table_header
+
+        self.count(scanned=entry.record_count)
+        batch: bytearray | None = None
+        try:
+            part = self.part_of(entry)
+            if part is None:
+                return None
+            told = yield from learning.told(entry, owner, part, budget)
+            if self._shows_records:
+
+                def headers_of(offset: int) -> bytes:
+                    return owner.headers_of(offset) + table_header(told.get(offset))
+
+                batch = self.placed(part, entry, headers_of, HEADER_COUNT + 1)
+            else:
+                batch = changes_batch(told, owner, entry.version - entry.base_offset)
+        except ProtocolError:
+            self.count(unfit=entry.record_count)
+            return None
+        if batch is not None:
+            self.count(matched=read_batch_header(batch).record_count)
+        return batch
+
     def _shown(self, entry: VersionedEntry) -> bytearray | None:
-        """Return the part of an entry that the view shows."""
+        """Return the part of an entry that the view shows, but for what records tell of sub-tables."""
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
             return change_batch(entry, self.definition.source_id or None) if is_change else None
@@ -156,19 +248,31 @@ class DatabasePartition(ScannedPartition):
 
     def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
         """Return the part of a topic's batch that the view shows, at its version."""
-        counters = self.host.counters_of(self.topic)
-        counters.scanned += entry.record_count
+        self.count(scanned=entry.record_count)
         try:
-            batch = self._placed(entry, owner)
+            part = self.part_of(entry)
+            if part is None:
+                return None
+            batch = self.placed(part, entry, owner.headers_of, HEADER_COUNT)
         except ProtocolError:
-            counters.unfit += entry.record_count
+            # What cannot be given its headers is left out.
+            self.count(unfit=entry.record_count)
             return None
-        if batch is not None:
-            counters.matched += entry.record_count
+        self.count(matched=entry.record_count)
         return batch
 
-    def _placed(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """Return the batch at its version, None if it is aborted or deleted.  Raises: ProtocolError."""
+    def count(self, *, scanned: int = 0, matched: int = 0, unfit: int = 0) -> None:
+        """Count records that were looked at."""
+        counters = self.host.counters_of(self.topic)
+        counters.scanned += scanned
+        counters.matched += matched
+        counters.unfit += unfit
+
+    def part_of(self, entry: VersionedEntry) -> Readable | None:
+        """Return what the view shows of a batch, at its offsets; None if it is aborted or deleted.
+
+        Raises: ProtocolError.
+        """
         log, stream_id = self.vnode.log, entry.stream_id
         next_offset = entry.base_offset + entry.record_count
         log_start = log.log_start(stream_id)
@@ -179,16 +283,22 @@ class DatabasePartition(ScannedPartition):
             aborted = log.producers(stream_id).aborted_between(entry.base_offset, next_offset)
             if is_aborted(header, aborted):
                 return None
-        data: bytes | bytearray | memoryview = entry.data
-        if entry.base_offset < log_start:
-            kept = [record for record in iter_records(data) if record.offset >= log_start]
-            if not kept:
-                return None
-            stamp = header.max_timestamp if header.is_append_time else None
-            data = encode_batch(
-                kept, base_offset=entry.base_offset, last_offset=next_offset - 1, append_time_ms=stamp
-            )
-        return with_headers(data, owner.headers_of, HEADER_COUNT, base_offset=entry.version)
+        if entry.base_offset >= log_start:
+            return entry.data
+        kept = [record for record in iter_records(entry.data) if record.offset >= log_start]
+        if not kept:
+            return None
+        stamp = header.max_timestamp if header.is_append_time else None
+        return encode_batch(
+            kept, base_offset=entry.base_offset, last_offset=next_offset - 1, append_time_ms=stamp
+        )
+
+    def placed(
+        self, part: Readable, entry: VersionedEntry, headers_of: Callable[[int], bytes], count: int
+    ) -> bytearray:
+        """Return a batch of the entry's offsets at its versions, with headers.  Raises: ProtocolError."""
+        version = entry.version + read_batch_header(part).base_offset - entry.base_offset
+        return with_headers(part, headers_of, count, base_offset=version)
 
     # --- times -----------------------------------------------------------------------------------------
 

@@ -116,7 +116,7 @@ def learn(schemas: Schemas, identities: Iterable[int]) -> Generator[Until, None,
     return None
 
 
-class Learning:
+class SchemaLearning:
     """The schemas that views need: for fetches, and aside for views at whose end fetches wait."""
 
     def __init__(self, host: ViewHost) -> None:

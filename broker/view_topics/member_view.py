@@ -17,7 +17,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.scanned_view import FETCH_MS, FETCH_SLICES, SCAN_BYTES, is_aborted
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from broker.view_topics.view_slices import SliceBudget
@@ -167,7 +167,7 @@ class MemberView:
 
     # --- leaving out -----------------------------------------------------------------------------------
 
-    def _shown(self, part: ViewRead, budget: SliceBudget) -> Generator[None, None, Shown]:
+    def _shown(self, part: ViewRead, budget: SliceBudget) -> Generator[Until | None, None, Shown]:
         """Return what is shown of a part, each batch with the offset after it."""
         shown: Shown = []
         for batch in self._batches_of(part):
@@ -178,7 +178,7 @@ class MemberView:
             if kept is not None:
                 shown.append((kept, header.last_offset + 1))
             if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                yield
+                yield None
         return _packed(shown) if self.packs_changes else shown
 
     def _may_leave_out(self, batch: memoryview, header: BatchHeader) -> bool:
@@ -188,14 +188,14 @@ class MemberView:
 
     def _kept(
         self, batch: memoryview, header: BatchHeader, offset: int
-    ) -> Generator[None, None, bytearray | memoryview | None]:
+    ) -> Generator[Until | None, None, bytearray | memoryview | None]:
         """Return the batch without the records that are left out; None if none is left."""
         kept: list[Record] = []
         try:
             records = iter_records(batch)
             while step := list(islice(records, RECORDS_PER_STEP)):
                 kept += (record for record in step if self._keeps(record))
-                yield
+                yield None
         except ProtocolError:
             # Records that cannot be read are shown as they are; the reader says so.
             return batch

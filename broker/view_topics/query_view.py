@@ -18,6 +18,7 @@ from broker.storage.partition import Counted
 from broker.view_topics.framed_batches import filtered_framed
 from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.view_topics.tag_teaching import teach
 from broker.view_topics.view_cache import Evaluated
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_host import ViewHost
@@ -216,7 +217,7 @@ class QueryPartition(ScannedPartition):
         if self._tags is not None:
             cuts: Sequence[Cut] = ()
             if self._inherited is not None and self._topic.growth_ends:
-                yield from self._inherited.steps(partial(self._teach, budget), self._compactions)
+                yield from self._inherited.steps(partial(teach, self.filtered, budget), self._compactions)
                 cuts = self._inherited.cuts(self.index)
             history, offset = self._tags.at(offset, self.log_start, self._compactions, cuts)
         elif (reached := self._passed_over(offset)) > offset:
@@ -268,32 +269,6 @@ class QueryPartition(ScannedPartition):
                 if compaction != self._compacted.compaction:
                     return None
         return None if data else offset
-
-    def _teach(
-        self, budget: SliceBudget, partition: Partition, history: TagHistory, start: int, end: int
-    ) -> WaitingSteps:
-        """Show a history the batches of a partition of the source between two offsets."""
-        log, stream_id = partition.vnode.log, partition.stream_id
-        offset = max(start, partition.log_start)
-        while offset < end:
-            result = log.read(stream_id, offset, SCAN_BYTES)
-            aborted = log.producers(stream_id).aborted_between(offset, result.next_offset)
-            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
-            if not data:
-                return
-            for batch in iter_batches(data):
-                header = read_batch_header(batch)
-                if header.base_offset >= end:
-                    return
-                offset = header.last_offset + 1
-                if header.is_control or is_aborted(header, aborted):
-                    continue
-                tags = history.open(header.base_offset)
-                yield from self.filtered(batch, tags, partition.index)
-                tags.commit(offset)
-                if budget.spend(records=header.record_count, size_bytes=header.size_bytes):
-                    yield None
-            offset = max(offset, partition.log_start)
 
     def _passed_over(self, offset: int) -> int:
         """Return the offset up to which no record can match, judged by the extents alone."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.loop.slices import Until, WaitingSteps
 from broker.storage.partition import Counted
-from broker.view_topics.framed_batches import Learning, SchemasMissing
+from broker.view_topics.framed_batches import SchemaLearning, SchemasMissing
 from broker.view_topics.view_cache import Evaluated, EvaluatedRanges
 from broker.view_topics.view_host import ViewHost
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -130,7 +130,7 @@ class ScannedPartition(ViewPartition):
                 try:
                     slices += yield from self._look_in_turn(read.position, budget)
                 except SchemasMissing as missing:
-                    if not (yield from self.host.shared(Learning).steps(missing, self.topic.name)):
+                    if not (yield from self.host.shared(SchemaLearning).steps(missing, self.topic.name)):
                         # The fetch waits as at the end, and the next one asks again.
                         return
                     looked_at = NOWHERE
@@ -204,7 +204,7 @@ class ScannedPartition(ViewPartition):
                 # The fetches learn of it when their time is up and they read the source themselves.
                 return
             except SchemasMissing as missing:
-                self.host.shared(Learning).aside(missing, self.topic.name, self.watch)
+                self.host.shared(SchemaLearning).aside(missing, self.topic.name, self.watch)
                 return
             self.caught_up(*found)
 

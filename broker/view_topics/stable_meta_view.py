@@ -8,18 +8,16 @@ view over the topic finds what is shown of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.database_view import DatabasePartition
 from broker.view_topics.query_view import QueryPartition
-from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
+from broker.view_topics.stream_owners import StreamOwners
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_slices import SliceBudget
-from protocol.errors import ProtocolError
-from protocol.record_headers import with_headers
 from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import BatchHeader, read_batch_header
@@ -27,18 +25,20 @@ from wal.format import EntryKind
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
-    from broker.view_topics.stream_owners import Owner
+    from broker.view_topics.learning import Learning
     from broker.view_topics.view_cache import Evaluated
     from broker.view_topics.view_host import ViewHost
+    from protocol.compression import Readable
     from wal.versions import VersionedEntry
 
 
 class StableMetaPartition(DatabasePartition):
     """One partition of a topic, with the topic's changes."""
 
-    __slots__ = ("_compacted", "_records")
+    __slots__ = ("_compacted", "_records", "_source_topic")
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, source: Topic) -> None:
+        self._source_topic = source
         # The ordinary view, which shows the topic's records at their offsets.
         self._records = QueryPartition(host, topic, index, source)
         owners = StreamOwners(host.metadata.catalogue, source.database).only(self._records.stream_id)
@@ -61,14 +61,18 @@ class StableMetaPartition(DatabasePartition):
         super().forget()
         self._records.ranges.clear()
 
+    def sources(self) -> Iterable[Topic]:
+        """Return the topic, whose records may declare sub-tables."""
+        return (self._source_topic,)
+
     def look_at(
-        self, entry: VersionedEntry, offset: int, budget: SliceBudget
+        self, entry: VersionedEntry, offset: int, budget: SliceBudget, learning: Learning
     ) -> Generator[Until | None, None, int]:
         """Find what the view shows of an entry, and return its size."""
         is_record = entry.kind == EntryKind.DATA and entry.stream_id == self._records.stream_id
-        if is_record and self._shows_records:
+        if is_record and (self._shows_records or self._declaring(entry) is not None):
             yield from self._look_into(entry, budget)
-        return (yield from super().look_at(entry, offset, budget))
+        return (yield from super().look_at(entry, offset, budget, learning))
 
     def _look_into(self, entry: VersionedEntry, budget: SliceBudget) -> WaitingSteps:
         while self._is_stored(entry) and self._known(entry) is None:
@@ -84,8 +88,12 @@ class StableMetaPartition(DatabasePartition):
         self._records.forget_stale()
         return self._records.ranges.find(self._first_of(entry))
 
-    def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """Return the part of a batch of the topic that the view shows, at its version."""
+    def count(self, *, scanned: int = 0, matched: int = 0, unfit: int = 0) -> None:
+        """Count what is left out here; the ordinary view has counted the others."""
+        super().count(unfit=unfit)
+
+    def part_of(self, entry: VersionedEntry) -> Readable | None:
+        """Return what the ordinary view shows of a batch, at its offsets.  Raises: ProtocolError."""
         for _ in self._look_into(entry, SliceBudget()):
             # Usually known already, except in lookups by time and when memory is short.
             continue
@@ -96,16 +104,7 @@ class StableMetaPartition(DatabasePartition):
         if not entry.base_offset <= shown.base_offset < entry.base_offset + entry.record_count:
             # Compaction has left nothing of this batch; the range goes on to the next one that it left.
             return None
-        try:
-            batch = self._not_deleted(found.batch, shown)
-            if batch is None:
-                return None
-            version = entry.version + shown.base_offset - entry.base_offset
-            return with_headers(batch, owner.headers_of, HEADER_COUNT, base_offset=version)
-        except ProtocolError:
-            # As in every view over a database, what cannot be given its headers is left out.
-            self.host.counters_of(self.topic).unfit += entry.record_count
-            return None
+        return self._not_deleted(found.batch, shown)
 
     def _not_deleted(self, batch: bytes, header: BatchHeader) -> bytes | bytearray | None:
         """Return the part of a batch that is not deleted, None if all of it is.

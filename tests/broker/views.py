@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from broker.view_topics.query_view import QueryPartition
@@ -74,3 +75,13 @@ def named_client(gateway: Gateway) -> Client:
 def counters(gateway: Gateway, view: str = "late") -> tuple[int, int, int]:
     found = gateway.broker.views.counters_of(gateway.broker.find_topic(view))
     return found.scanned, found.matched, found.unfit
+
+
+def finished(steps: Iterable[object]) -> Any:
+    """Run all steps and return what they return."""
+    iterator = iter(steps)
+    while True:
+        try:
+            next(iterator)
+        except StopIteration as done:
+            return done.value

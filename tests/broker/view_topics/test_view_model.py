@@ -18,10 +18,13 @@ from console import admin
 from console.sql.select import select
 from console.sql.session import Session
 from pipeline.derivation import view_reader
+from protocol.record_reader import Record
 from tests.broker.kit import offset_of
 from tests.broker.view_topics.view_model import (
+    CHANGES_ALONE,
     HIDDEN,
     LATE_MS,
+    TAGS_QUERY,
     VERSIONED,
     VIEWS,
     ViewModel,
@@ -84,6 +87,60 @@ def check_versioned(model: ViewModel, truths: dict[int, list[Any]]) -> None:
             assert offsets == sorted(offsets), (name, index)
 
 
+def check_tables(model: ViewModel, truths: dict[int, list[Any]]) -> None:
+    """Compare what records tell of sub-tables with what the views show before them, and with a query."""
+    tags = {
+        (index, record.offset): record.value
+        for index in truths
+        for record in model.read(TAGS_QUERY, index, offset_of(model.client, TAGS_QUERY, -2, index).offset)
+    }
+    for name, alone in CHANGES_ALONE.items():
+        for index in range(model.gateway.broker.find_topic(name).partition_count):
+            start, end = (offset_of(model.client, name, which, index).offset for which in (-2, -1))
+            shown = model.read(name, index, start)
+            has_all = not model.is_compacted or name == "changes"
+            wanted = told_by(shown, tags if has_all else None) if model.declares else []
+            assert model.declares or not any("kawal.table" in dict(record.headers) for record in shown)
+            middle = model.chance.randint(start, end)
+            assert model.read(name, index, middle) == [item for item in shown if item.offset >= middle]
+            changes = [record for record in model.read(alone, index, start) if record.key == b"t"]
+            found = [
+                (change.offset, change.value) for change in changes if b" table" in (change.value or b"")
+            ]
+            assert found == wanted, f"{alone}-{index}: {found} is not {wanted}"
+
+
+def rows(shown: list[Record]) -> list[Record]:
+    return [record for record in shown if ("kawal.kind", b"meta") not in record.headers]
+
+
+def told_by(shown: list[Record], tags: dict[tuple[int, int], bytes | None] | None) -> list[Any]:
+    """Return the changes that the headers of records tell, after comparing them with the records before."""
+    known: dict[tuple[int, bytes], Any] = {}
+    changes = []
+    for record in rows(shown):
+        header = dict(record.headers).get("kawal.table")
+        _, partition, offset = origin(record)
+        fits = record.value is None or parsed(record.value) is not None
+        assert (header is not None) == (record.key is not None and fits), record
+        if header is None:
+            continue
+        told, key = json.loads(header), (int(partition), record.key or b"")
+        assert told["table"] == key[1].decode()
+        if record.value is None:
+            expected, own = "drop table" if known.pop(key, None) is not None else None, None
+        else:
+            own = known.get(key)
+            expected = "create table" if own is None else "alter table" if own != told["tags"] else None
+            known[key] = told["tags"]
+            if tags is not None:
+                assert json.loads(tags[key[0], int(offset)] or b"") == told["tags"], (told, record)
+        assert told.get("type") == expected, f"{record}: {expected}"
+        if expected is not None:
+            changes.append((record.offset, header))
+    return changes
+
+
 def check_select(model: ViewModel, truths: dict[int, list[Any]]) -> None:
     """Compare SELECT of `kawal sql` with the view of the same statement."""
     session = Session("h:1")
@@ -135,6 +192,7 @@ def test_views_show_what_their_statement_gives_of_the_topic_as_it_is_now(
                         check_pipeline(name, truth)
                     check_offsets(model, index)
                 check_versioned(model, truths)
+                check_tables(model, truths)
                 check_select(model, truths)
     except AssertionError as error:
         raise AssertionError(f"seed {seed}, after {' '.join(happened)}: {error}") from error

@@ -28,7 +28,7 @@ from tests.broker.compacted import SMALL, pass_time
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import create, fetched, fetching, offset_of, send
-from tests.broker.topic_changes import delete, grow
+from tests.broker.topic_changes import alter, delete, grow
 from tests.broker.txn import Producer
 
 VALUES: Final = [
@@ -117,6 +117,11 @@ VIEWS: Final[dict[str, tuple[dict[str, str], Statement]]] = {
 VERSIONED: Final = {"changes": "STABLE t WITH META", "all": "DATABASE d", "told": "DATABASE d WITH META"}
 """Views whose offsets are versions."""
 
+CHANGES_ALONE: Final = {"changes": "changes.alone", "told": "told.alone"}
+"""Views WITH META, and those of the same ONLY META."""
+
+TAGS_QUERY: Final = "tags"
+
 
 class ViewModel:
     """One gateway, the topic t in the database d, views over both, and what was written."""
@@ -141,13 +146,19 @@ class ViewModel:
         policy = {"cleanup_policy": "compact,delete", "retention_ms": "-1"} if self.is_compacted else {}
         small = {**SMALL, **policy} if self.is_compacted else {}
         count = self.chance.choice([1, 2])
-        create(self.client, "t", count, kawal_database="d", kawal_columns="v int, s string", **small)
+        self.declares = self.chance.random() < 0.6
+        small["kawal_tables_declare"] = "auto" if self.declares else "sql"
+        columns = "v int, s string, place string tag"
+        create(self.client, "t", count, kawal_database="d", kawal_columns=columns, **small)
         self.written = {index: {} for index in range(count)}
         self.understated = {}
         for name, (configs, _) in VIEWS.items():
             create(self.client, name, -1, **configs)
         for name, text in VERSIONED.items():
             create(self.client, name, -1, kawal_sql=text)
+        for name, alone in CHANGES_ALONE.items():
+            create(self.client, alone, -1, kawal_sql=VERSIONED[name].replace("WITH", "ONLY"))
+        create(self.client, TAGS_QUERY, -1, kawal_sql="SELECT place FROM t")
 
     # --- what happens ----------------------------------------------------------------------------------
 
@@ -157,7 +168,7 @@ class ViewModel:
         for place in range(self.chance.randrange(1, 6)):
             self.time_ms += self.chance.choice([0, 1, 900, -400])
             key = self.chance.choice(KEYS[:3] if self.is_compacted else KEYS)
-            made.append(Record(place, self.time_ms, key, self.chance.choice(VALUES), ()))
+            made.append(Record(place, self.time_ms, key, self.chance.choice(VALUES), self._tag()))
         # Compaction writes batches anew, with the time of their records.
         is_faulty = not self.is_compacted and self.chance.random() < 0.2
         largest_ms = made[0].timestamp_ms
@@ -173,6 +184,16 @@ class ViewModel:
         self.written[index].update(
             {base + record.offset: record._replace(offset=base + record.offset) for record in made}
         )
+
+    def _tag(self) -> tuple[tuple[str, bytes], ...]:
+        if self.chance.random() < 0.7:
+            return ()
+        return (("kawal.tag.place", self.chance.choice([b"here", b"there"])),)
+
+    def declare(self) -> None:
+        """Have the topic's records declare sub-tables, or no longer."""
+        self.declares = not self.declares
+        alter(self.client, "t", "kawal.tables.declare", "auto" if self.declares else "sql")
 
     def transact(self) -> None:
         if self.is_compacted:
@@ -208,7 +229,7 @@ class ViewModel:
             pass_time(self.gateway)
 
     def make_again(self) -> None:
-        for name in (*VIEWS, *VERSIONED, "t"):
+        for name in (*VIEWS, *VERSIONED, *CHANGES_ALONE.values(), TAGS_QUERY, "t"):
             delete(self.gateway, name)
         self.is_compacted = self.chance.random() < 0.4
         self.make()
@@ -224,7 +245,7 @@ class ViewModel:
     def step(self) -> str:
         """Let something happen; return what."""
         names = ["produce"] * 10 + ["truncate"] * 2 + ["transact"] * 2
-        names += ["grow", "compact", "compact", "make_again", "restart"]
+        names += ["grow", "compact", "compact", "make_again", "restart", "declare"]
         name = self.chance.choice(names)
         getattr(self, name)()
         return name

@@ -1,0 +1,229 @@
+"""Sub-tables that declare themselves: changes that a view WITH META derives from the records of a topic.
+
+Of a topic with `kawal.tables.declare=auto` each record with a key tells of a sub-table.  A change has no
+version of its own: it comes with the record that makes it, as TDengine sends the table that an insert makes
+together with its rows (METADATA).
+
+    record                                          WITH META                     ONLY META
+    the first of its key, or after a tombstone      header kawal.table: change    change: "create table"
+    with other tags than the record before          header kawal.table: change    change: "alter table"
+    a tombstone of a known key                      header kawal.table: change    change: "drop table"
+    any other of a key                              header kawal.table: its tags  nothing
+    without a key in UTF-8, or that does not fit    header kawal.table: null      nothing
+
+    JSON: {"type": …, "topic", "id", "time", "table", "tags": {…}} of a change, {"table", "tags"} of others
+
+So a reader that begins in the middle has the tags of every record.  What a record changes follows from the
+records that the view shows before it (views/table_history.py) and from its tags (table_tags.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from broker.catalogue.catalogue_changes import KIND_HEADER
+from broker.config.kawal_topic_keys import COLUMNS_KEY
+from broker.config.table_keys import declares_tables
+from broker.loop.slices import Until
+from broker.view_topics.table_tags import NO_TAGS, TableTags, Tags
+from protocol.compression import Readable
+from protocol.record_headers import encoded_header
+from protocol.record_reader import Record, iter_records
+from protocol.record_writer import VARINTS, encode_batch
+from views.columns import parse_columns
+from views.table_history import BatchTables, Change, TableHistories, TableHistory, name_of, stream_name
+
+if TYPE_CHECKING:
+    from broker.catalogue.topics import Topic
+    from broker.storage.vnode import Vnode
+    from broker.view_topics.stream_owners import Owner
+    from broker.view_topics.view_host import ViewHost
+    from broker.view_topics.view_slices import SliceBudget
+    from wal.versions import VersionedEntry
+
+TABLE_HEADER: Final = "kawal.table"
+_NULL_HEADER: Final = encoded_header(TABLE_HEADER, b"")[:-1] + VARINTS[-1]
+
+RECORDS_PER_STEP: Final = 500
+"""Records judged between two looks at the time: about 2 ms."""
+
+
+class Told(NamedTuple):
+    """A record, and what it tells of its sub-table."""
+
+    record: Record
+    is_change: bool
+    text: bytes
+    """JSON."""
+
+
+class DeclaredTables:
+    """The sub-tables of the topics that one partition of a view shows."""
+
+    def __init__(self, host: ViewHost, vnode: Vnode) -> None:
+        self._host = host
+        self._log = vnode.log
+        self._histories = TableHistories()
+        # The tags of topics that declare their tables, None of others.
+        self._declared: dict[UUID, Tags | None] = {}
+        self._streams: dict[int, TableTags] = {}
+        self._first = self._log.first_version
+        self._starts: dict[bytes, int] = {}
+
+    # --- which topics ----------------------------------------------------------------------------------
+
+    def follow(self, topics: Iterable[Topic]) -> bool:
+        """Note the settings of the topics; return whether what was found before may be wrong now."""
+        now = {topic.topic_id: _declared(topic) for topic in topics}
+        before, self._declared = self._declared, now
+        is_wrong = any(now.get(topic_id, tags) != tags for topic_id, tags in before.items())
+        if is_wrong:
+            self.forget()
+        return is_wrong
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether a topic declares its tables now."""
+        return any(tags is not None for tags in self._declared.values())
+
+    def declares(self, owner: Owner) -> bool:
+        """Whether a topic-partition's records tell of sub-tables."""
+        return self._declared.get(owner.topic.topic_id) is not None
+
+    # --- what is known ---------------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> int:
+        """A number that changes when what was told of before may be wrong now."""
+        return self._histories.revision
+
+    def at(self, version: int, log_start: int) -> tuple[TableHistory, int]:
+        """Return the history for looking at a version, and where looking has to begin for that."""
+        return self._histories.at(version, log_start)
+
+    def forget(self) -> None:
+        """Learn everything again, as other records are shown now, or other tags."""
+        self._histories.forget()
+        self._streams.clear()
+        self._starts.clear()
+
+    def truncated(self) -> None:
+        """Note that records may have been deleted."""
+        first, starts = self._log.first_version, {}
+        for stream_id in self._streams:
+            if log_start := self._log.log_start(stream_id):
+                starts[stream_name(stream_id)] = log_start
+        if first != self._first or starts != self._starts:
+            self._first, self._starts = first, starts
+            self._histories.truncated(first, starts)
+
+    # --- what records tell -----------------------------------------------------------------------------
+
+    def steps(
+        self,
+        entry: VersionedEntry,
+        owner: Owner,
+        shown: Readable,
+        history: TableHistory,
+        budget: SliceBudget,
+    ) -> Generator[Until | None, None, dict[int, Told]]:
+        """Return what the records of a batch tell, by their offsets, and have the history learn it.
+
+        `shown`: what the view shows of the batch, at its offsets.
+        Raises: Malformed, OffsetOutOfRange, WalError, DiskError.
+        """
+        while history.is_busy(entry.version):
+            yield None  # another fetch is taking the batch in, and yields in turn
+        is_new, revision = entry.version >= history.end, self.revision
+        history.is_learning = history.is_learning or is_new
+        try:
+            tags = yield from self._tags_of(entry.stream_id, owner).steps(entry, budget)
+            tables = BatchTables(history, entry.version)
+            told = yield from _told(entry, owner, shown, tags, tables)
+            if revision == self.revision:
+                tables.commit(entry.version + entry.record_count)
+        finally:
+            if is_new:
+                history.is_learning = False
+        return told
+
+    def _tags_of(self, stream_id: int, owner: Owner) -> TableTags:
+        found = self._streams.get(stream_id)
+        if found is None:
+            tags = self._declared[owner.topic.topic_id]
+            assert tags is not None
+            found = self._streams[stream_id] = TableTags(self._host, owner.topic, owner.index, tags)
+        return found
+
+
+def _declared(topic: Topic) -> Tags | None:
+    """Return the tags of a topic that declares its tables, None of another."""
+    if not declares_tables(topic.configs):
+        return None
+    text = topic.configs.get(COLUMNS_KEY.name)
+    return tuple(column for column in parse_columns(text) if column.is_tag) if text else ()
+
+
+def _told(
+    entry: VersionedEntry,
+    owner: Owner,
+    shown: Readable,
+    tags: Mapping[int, bytes] | None,
+    tables: BatchTables,
+) -> Generator[Until | None, None, dict[int, Told]]:
+    told: dict[int, Told] = {}
+    stream, shift = stream_name(entry.stream_id), entry.version - entry.base_offset
+    for number, record in enumerate(iter_records(shown), 1):
+        if not number % RECORDS_PER_STEP:
+            yield None
+        table = None if record.key is None else _text(record.key)
+        if record.key is None or table is None:
+            continue
+        name, place = name_of(stream, record.key), (record.offset + shift, record.offset)
+        own = NO_TAGS if tags is None else tags.get(record.offset)
+        if record.value is None:
+            told[record.offset] = _told_of(record, owner, tables.dropped(name, place), table)
+        elif own is not None:
+            told[record.offset] = _told_of(record, owner, tables.shown(name, own, place), table, own)
+    return told
+
+
+def _text(key: bytes) -> bytes | None:
+    """Return a key as a JSON string, None if it is not UTF-8."""
+    try:
+        return msgspec.json.encode(str(key, "utf-8"))
+    except UnicodeDecodeError:
+        return None
+
+
+def _told_of(record: Record, owner: Owner, change: Change, table: bytes, tags: bytes = b"") -> Told:
+    content = b'"table":%b' % table + (b',"tags":%b' % tags if tags else b"")
+    if change is Change.NONE:
+        return Told(record, False, b"{%b}" % content)
+    head = {
+        "type": change.value,
+        "topic": owner.topic.name,
+        "id": owner.topic.topic_id.hex,
+        "time": record.timestamp_ms,
+    }
+    return Told(record, True, msgspec.json.encode(head)[:-1] + b",%b}" % content)
+
+
+def table_header(told: Told | None) -> bytes:
+    """Return the encoded header `kawal.table` of a record."""
+    return _NULL_HEADER if told is None else encoded_header(TABLE_HEADER, told.text)
+
+
+def changes_batch(told: Mapping[int, Told], owner: Owner, shift: int) -> bytearray | None:
+    """Return the changes alone, each at the version of its record; None if there are none."""
+    name = owner.topic.name.encode()
+    changes = [
+        Record(offset + shift, item.record.timestamp_ms, name, item.text, (KIND_HEADER,))
+        for offset, item in told.items()
+        if item.is_change
+    ]
+    return encode_batch(changes, leader_epoch=0) if changes else None
