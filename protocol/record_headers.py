@@ -6,7 +6,7 @@ copied unchanged; only lengths, the header counts and the batch's header change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
 from protocol.compression import OUTPUT_BYTES_MAX, Readable
@@ -25,6 +25,9 @@ from protocol.records import (
     BatchHeader,
     renew_crc,
 )
+
+RECORDS_PER_STEP: Final = 1_000
+"""Records between two looks at the time: 2 to 4 ms."""
 
 _NO_HEADER: Final = bytes(HEADER_BYTES)
 
@@ -46,6 +49,36 @@ def with_headers(
 ) -> bytearray:
     """Return the batch at the start of `batch` uncompressed, with `count` headers added to each record.
 
+    As `with_headers_steps`, in one go.
+    Raises: Malformed; DecompressedTooLarge.
+    """
+    steps = with_headers_steps(
+        batch,
+        headers_of,
+        count,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        limit_bytes=limit_bytes,
+    )
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            made: bytearray = done.value
+            return made
+
+
+def with_headers_steps(
+    batch: Readable,
+    headers_of: Callable[[int], bytes],
+    count: int,
+    *,
+    base_offset: int,
+    leader_epoch: int = 0,
+    limit_bytes: int = OUTPUT_BYTES_MAX,
+) -> Generator[None, None, bytearray]:
+    """Return a batch uncompressed, with `count` headers added to each record; yield after some records each.
+
     `headers_of(offset)` gives the encoded headers for the record at an offset; they come after the record's
     own. The result begins at `base_offset` and keeps the distances between records and to its end, the
     timestamps and their type; it belongs to no producer and no transaction. Takes about 1.7 µs per record
@@ -56,7 +89,7 @@ def with_headers(
     parts: list[bytes] = []
     start = 0
     source_base = header.base_offset
-    varints = VARINTS
+    varints, left = VARINTS, RECORDS_PER_STEP
     try:
         for offset, _, at, end in record_heads(header, body):
             content = start + (1 if body[start] < 128 else 2 if body[start + 1] < 128 else 3)
@@ -83,6 +116,10 @@ def with_headers(
             parts.append(varints[at - content + len(number) + end - after + len(more)])
             parts += (body[content:at], number, body[after:end], more)
             start = end
+            left -= 1
+            if not left:
+                left = RECORDS_PER_STEP
+                yield
     except IndexError:
         raise Malformed(len(body), f"batch at offset {source_base}", "cut: a record ends here") from None
     return _batch_of(parts, header, base_offset, leader_epoch)

@@ -11,7 +11,7 @@ DefaultRecordBatch.writeHeader.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from protocol.compression import Codec, compress
@@ -42,6 +42,9 @@ _NO_HEADERS: Final = [_NOTHING]
 _NULL: Final = b"\x01"
 # Varints of the numbers from -8192 to 8191: 16,384 entries, 1.5 MB when all of them have occurred.
 _KEPT_BYTES_MAX: Final = 2
+RECORDS_PER_STEP: Final = 1_000
+"""Records encoded between two looks at the time: about 2 ms."""
+
 _NO_HEADER: Final = bytes(HEADER_BYTES)
 
 
@@ -96,6 +99,35 @@ def encode_batch(
         producer_epoch,
         base_sequence,
         len(listed),
+    )
+    renew_crc(batch)
+    return batch
+
+
+def encode_in_steps(records: list[Record], *, leader_epoch: int) -> Generator[None, None, bytearray]:
+    """Return a batch of one record or more, not compressed and of no producer; yield after some of them."""
+    first, last, fields = records[0], records[-1], list[bytes]()
+    for start in range(0, len(records), RECORDS_PER_STEP):
+        if start:
+            yield
+        fields += _fields(records[start : start + RECORDS_PER_STEP], first.offset, first.timestamp_ms)
+    batch = bytearray().join([_NO_HEADER, *fields])
+    HEADER.pack_into(
+        batch,
+        0,
+        first.offset,
+        len(batch) - PREFIX_BYTES,
+        leader_epoch,
+        MAGIC,
+        0,
+        0,
+        last.offset - first.offset,
+        first.timestamp_ms,
+        max(record.timestamp_ms for record in records),
+        NO_PRODUCER_ID,
+        NO_PRODUCER_EPOCH,
+        NO_SEQUENCE,
+        len(records),
     )
     renew_crc(batch)
     return batch

@@ -10,14 +10,14 @@ what its records change is the same whenever it is looked at again:
 Positions are those of the view, over all topics in it, and keys begin with the number of their stream.  Of
 tags only equality counts, so long ones are kept as digests.
 
-Memory: about 300 bytes for each of at most `keys_max` keys, and as many earlier states.  What is beyond is
+Memory: about 340 bytes for each of at most `keys_max` keys, and as many earlier states.  What is beyond is
 forgotten, oldest first: a sub-table that was forgotten is created once more.  States are exact from `begin`
 on; for readers before that `TableHistories` learns a second time, from the beginning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from hashlib import blake2b
 from itertools import islice
@@ -29,6 +29,9 @@ PLAIN_BYTES: Final = 32
 DIGEST_BYTES: Final = 16
 
 STREAM_BYTES: Final = 8
+
+NAMES_PER_STEP: Final = 1_000
+"""Sub-tables taken in between two looks at the time: about 1 ms."""
 
 
 class Change(Enum):
@@ -120,18 +123,31 @@ class TableHistory:
         position, offset = self._seen[name]
         return position < self._first or offset < self._starts.get(name[:STREAM_BYTES], 0)
 
-    def learn(self, told: dict[bytes, bytes | None], seen: dict[bytes, Place], position: int) -> None:
-        """Take in the batch at `position`: the states that it leaves, and the last record of each key."""
-        for name, tags in told.items():
-            since = self._since.get(name)
-            if since is not None and self._is_deleted(name):
-                self._earlier_count -= len(self._earlier.pop(name, ()))
-            elif since is not None:
-                self._earlier.setdefault(name, []).append((since, self._newest[name]))
-                self._earlier_count += 1
-            self._newest[name] = tags
-            self._since[name] = position
-        self._seen.update(seen)
+    def learn(
+        self, told: dict[bytes, bytes | None], seen: dict[bytes, Place], position: int
+    ) -> Iterator[None]:
+        """Take in the batch at `position`: the states that it leaves, and the last record of each key.
+
+        Yields now and then: looks at what was before are right meanwhile, and if the rest is given up, the
+        batch can be taken in again.
+        """
+        for number, (name, place) in enumerate(seen.items(), 1):
+            if not number % NAMES_PER_STEP:
+                yield
+            is_deleted = name in self._since and self._is_deleted(name)
+            self._seen[name] = place
+            if name in told:
+                self._replace(name, told[name], position, is_deleted=is_deleted)
+
+    def _replace(self, name: bytes, tags: bytes | None, position: int, *, is_deleted: bool) -> None:
+        since = self._since.get(name)
+        if is_deleted:
+            self._earlier_count -= len(self._earlier.pop(name, ()))
+        elif since is not None and since != position:
+            self._earlier.setdefault(name, []).append((since, self._newest[name]))
+            self._earlier_count += 1
+        self._newest[name] = tags
+        self._since[name] = position
 
     def passed(self, position: int) -> None:
         """Note that everything before `position` is taken in, and keep within the bounds."""
@@ -183,10 +199,10 @@ class BatchTables:
     def _state(self, name: bytes) -> State:
         return self._told[name] if name in self._told else self._history.before(name, self._position)
 
-    def commit(self, next_position: int) -> None:
+    def commit(self, next_position: int) -> Iterator[None]:
         """Keep what was told, if the batch is a new one; it reaches up to `next_position`."""
         if self._is_new:
-            self._history.learn(self._told, self._seen, self._position)
+            yield from self._history.learn(self._told, self._seen, self._position)
             self._history.passed(next_position)
 
 

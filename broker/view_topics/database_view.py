@@ -27,7 +27,7 @@ from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from broker.view_topics.view_cache import Evaluated
 from broker.view_topics.vnode_tail import VnodeTail
 from protocol.errors import ProtocolError
-from protocol.record_headers import with_headers
+from protocol.record_headers import with_headers_steps
 from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
@@ -54,8 +54,8 @@ class DatabasePartition(ScannedPartition):
     """One partition of a view over a database: one of its vnodes."""
 
     __slots__ = (
-        "_changes", "_deletions", "_only_end", "_owners", "_shows_changes", "_shows_records", "_tables",
-        "_tail",
+        "_changes", "_clearings", "_deletions", "_only_end", "_owners", "_shows_changes", "_shows_records",
+        "_tables", "_tail",
     )  # fmt: skip
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
@@ -69,6 +69,7 @@ class DatabasePartition(ScannedPartition):
         # The sub-tables, once a topic declares them; made when the catalogue is first looked at.
         self._tables: DeclaredTables | None = None
         self._changes = -1
+        self._clearings = 0
         # Readers of changes alone have come so far: the end does not go back when no topic declares tables.
         self._only_end = 0
 
@@ -95,14 +96,14 @@ class DatabasePartition(ScannedPartition):
         """Forget what was found, if some of it has been deleted, or other sub-tables are declared now."""
         if self.vnode.log.deletions != self._deletions:
             self._deletions = self.vnode.log.deletions
-            self.ranges.clear()
+            self._clear()
             if self._tables is not None:
                 self._tables.truncated()
         self._follow_tables()
 
     def forget(self) -> None:
         """Forget what was found."""
-        self.ranges.clear()
+        self._clear()
         if self._tables is not None:
             self._tables.forget()
 
@@ -124,10 +125,14 @@ class DatabasePartition(ScannedPartition):
             from broker.view_topics.declared_tables import DeclaredTables
 
             self._tables = DeclaredTables(self.host, self.vnode)
-            self.ranges.clear()
+            self._clear()
         if self._tables.follow(topics):
-            self.ranges.clear()
+            self._clear()
         return True
+
+    def _clear(self) -> None:
+        self.ranges.clear()
+        self._clearings += 1
 
     # --- looking ---------------------------------------------------------------------------------------
 
@@ -190,12 +195,14 @@ class DatabasePartition(ScannedPartition):
             owner is None or learning.knows(end)
         ):
             return 0
+        clearings = self._clearings
         if owner is None:
-            batch = self._shown(entry)
+            batch = yield from self._shown_steps(entry)
         else:
             batch = yield from self._with_tables(entry, owner, learning, budget)
-            if not learning.is_current:
-                return 0
+        if clearings != self._clearings or not learning.is_current:
+            # Meanwhile it was deleted, or means something else.
+            return 0
         self.ranges.add(Evaluated(start, end, None if batch is None else bytes(batch)))
         if budget.spend(records=entry.record_count, size_bytes=len(entry.data)):
             yield None
@@ -226,9 +233,9 @@ class DatabasePartition(ScannedPartition):
                 def headers_of(offset: int) -> bytes:
                     return owner.headers_of(offset) + table_header(told.get(offset))
 
-                batch = self.placed(part, entry, headers_of, HEADER_COUNT + 1)
+                batch = yield from self._placed(part, entry, headers_of, HEADER_COUNT + 1)
             else:
-                batch = changes_batch(told, owner, entry.version - entry.base_offset)
+                batch = yield from changes_batch(told, owner, entry.version - entry.base_offset)
         except ProtocolError:
             self.count(unfit=entry.record_count)
             return None
@@ -238,22 +245,27 @@ class DatabasePartition(ScannedPartition):
 
     def _shown(self, entry: VersionedEntry) -> bytearray | None:
         """Return the part of an entry that the view shows, but for what records tell of sub-tables."""
+        steps = self._shown_steps(entry)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                batch: bytearray | None = done.value
+                return batch
+
+    def _shown_steps(self, entry: VersionedEntry) -> Generator[None, None, bytearray | None]:
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
             return change_batch(entry, self.definition.source_id or None) if is_change else None
         owner = self._owners.find(entry.stream_id) if self._shows_records else None
         if owner is None or entry.kind != EntryKind.DATA:
             return None
-        return self.batch_of(entry, owner)
-
-    def batch_of(self, entry: VersionedEntry, owner: Owner) -> bytearray | None:
-        """Return the part of a topic's batch that the view shows, at its version."""
         self.count(scanned=entry.record_count)
         try:
             part = self.part_of(entry)
             if part is None:
                 return None
-            batch = self.placed(part, entry, owner.headers_of, HEADER_COUNT)
+            batch = yield from self._placed(part, entry, owner.headers_of, HEADER_COUNT)
         except ProtocolError:
             # What cannot be given its headers is left out.
             self.count(unfit=entry.record_count)
@@ -293,12 +305,13 @@ class DatabasePartition(ScannedPartition):
             kept, base_offset=entry.base_offset, last_offset=next_offset - 1, append_time_ms=stamp
         )
 
-    def placed(
-        self, part: Readable, entry: VersionedEntry, headers_of: Callable[[int], bytes], count: int
-    ) -> bytearray:
+    @staticmethod
+    def _placed(
+        part: Readable, entry: VersionedEntry, headers_of: Callable[[int], bytes], count: int
+    ) -> Generator[None, None, bytearray]:
         """Return a batch of the entry's offsets at its versions, with headers.  Raises: ProtocolError."""
         version = entry.version + read_batch_header(part).base_offset - entry.base_offset
-        return with_headers(part, headers_of, count, base_offset=version)
+        return with_headers_steps(part, headers_of, count, base_offset=version)
 
     # --- times -----------------------------------------------------------------------------------------
 

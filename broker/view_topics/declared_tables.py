@@ -33,7 +33,7 @@ from broker.view_topics.table_tags import NO_TAGS, TableTags, Tags
 from protocol.compression import Readable
 from protocol.record_headers import encoded_header
 from protocol.record_reader import Record, iter_records
-from protocol.record_writer import VARINTS, encode_batch
+from protocol.record_writer import VARINTS, encode_in_steps
 from views.columns import parse_columns
 from views.table_history import BatchTables, Change, TableHistories, TableHistory, name_of, stream_name
 
@@ -53,9 +53,9 @@ RECORDS_PER_STEP: Final = 500
 
 
 class Told(NamedTuple):
-    """A record, and what it tells of its sub-table."""
+    """A record's time, and what it tells of its sub-table."""
 
-    record: Record
+    timestamp_ms: int
     is_change: bool
     text: bytes
     """JSON."""
@@ -145,7 +145,7 @@ class DeclaredTables:
             tables = BatchTables(history, entry.version)
             told = yield from _told(entry, owner, shown, tags, tables)
             if revision == self.revision:
-                tables.commit(entry.version + entry.record_count)
+                yield from tables.commit(entry.version + entry.record_count)
         finally:
             if is_new:
                 history.is_learning = False
@@ -177,6 +177,8 @@ def _told(
 ) -> Generator[Until | None, None, dict[int, Told]]:
     told: dict[int, Told] = {}
     stream, shift = stream_name(entry.stream_id), entry.version - entry.base_offset
+    origin = {"topic": owner.topic.name, "id": owner.topic.topic_id.hex}
+    place_text = msgspec.json.encode(origin)[1:-1]
     for number, record in enumerate(iter_records(shown), 1):
         if not number % RECORDS_PER_STEP:
             yield None
@@ -186,9 +188,16 @@ def _told(
         name, place = name_of(stream, record.key), (record.offset + shift, record.offset)
         own = NO_TAGS if tags is None else tags.get(record.offset)
         if record.value is None:
-            told[record.offset] = _told_of(record, owner, tables.dropped(name, place), table)
+            change, content = tables.dropped(name, place), b'"table":%b}' % table
         elif own is not None:
-            told[record.offset] = _told_of(record, owner, tables.shown(name, own, place), table, own)
+            change, content = tables.shown(name, own, place), b'"table":%b,"tags":%b}' % (table, own)
+        else:
+            continue
+        is_change = change is not Change.NONE
+        head = b'{"type":"%b",%b,"time":%d,' if is_change else b"{"
+        if is_change:
+            head %= (change.value.encode(), place_text, record.timestamp_ms)
+        told[record.offset] = Told(record.timestamp_ms, is_change, head + content)
     return told
 
 
@@ -200,30 +209,19 @@ def _text(key: bytes) -> bytes | None:
         return None
 
 
-def _told_of(record: Record, owner: Owner, change: Change, table: bytes, tags: bytes = b"") -> Told:
-    content = b'"table":%b' % table + (b',"tags":%b' % tags if tags else b"")
-    if change is Change.NONE:
-        return Told(record, False, b"{%b}" % content)
-    head = {
-        "type": change.value,
-        "topic": owner.topic.name,
-        "id": owner.topic.topic_id.hex,
-        "time": record.timestamp_ms,
-    }
-    return Told(record, True, msgspec.json.encode(head)[:-1] + b",%b}" % content)
-
-
 def table_header(told: Told | None) -> bytes:
     """Return the encoded header `kawal.table` of a record."""
     return _NULL_HEADER if told is None else encoded_header(TABLE_HEADER, told.text)
 
 
-def changes_batch(told: Mapping[int, Told], owner: Owner, shift: int) -> bytearray | None:
+def changes_batch(
+    told: Mapping[int, Told], owner: Owner, shift: int
+) -> Generator[None, None, bytearray | None]:
     """Return the changes alone, each at the version of its record; None if there are none."""
-    name = owner.topic.name.encode()
-    changes = [
-        Record(offset + shift, item.record.timestamp_ms, name, item.text, (KIND_HEADER,))
-        for offset, item in told.items()
-        if item.is_change
-    ]
-    return encode_batch(changes, leader_epoch=0) if changes else None
+    name, changes = owner.topic.name.encode(), []
+    for number, (offset, item) in enumerate(told.items(), 1):
+        if item.is_change:
+            changes.append(Record(offset + shift, item.timestamp_ms, name, item.text, (KIND_HEADER,)))
+        if not number % RECORDS_PER_STEP:
+            yield
+    return (yield from encode_in_steps(changes, leader_epoch=0)) if changes else None

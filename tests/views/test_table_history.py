@@ -73,7 +73,7 @@ def read(log: Log, histories: TableHistories, position: int) -> list[tuple[int, 
             change = tables.dropped(name, where) if tags is None else tables.shown(name, tags, where)
             if base + place >= position:
                 found.append((base + place, change))
-        tables.commit(base + len(rows))
+        list(tables.commit(base + len(rows)))
     return found
 
 
@@ -108,7 +108,7 @@ def told(history: TableHistory, base: int, *names: bytes) -> list[Change]:
     """Take in one batch with a record of each name."""
     tables = BatchTables(history, base)
     changes = [tables.shown(name, b"{}", (base + place, 0)) for place, name in enumerate(names)]
-    tables.commit(base + len(names))
+    list(tables.commit(base + len(names)))
     return changes
 
 
