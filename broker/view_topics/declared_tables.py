@@ -11,7 +11,8 @@ together with its rows (METADATA).
     any other of a key                              header kawal.table: its tags  nothing
     without a key in UTF-8, or that does not fit    header kawal.table: null      nothing
 
-    JSON: {"type": …, "topic", "id", "time", "table", "tags": {…}} of a change, {"table", "tags"} of others
+    JSON: {"type", "topic", "id", "partition", "time", "table", "tags": {…}} of a change, {"table", "tags"} of
+    other records
 
 So a reader that begins in the middle has the tags of every record.  What a record changes follows from the
 records that the view shows before it (views/table_history.py) and from its tags (table_tags.py).
@@ -177,7 +178,7 @@ def _told(
 ) -> Generator[Until | None, None, dict[int, Told]]:
     told: dict[int, Told] = {}
     stream, shift = stream_name(entry.stream_id), entry.version - entry.base_offset
-    origin = {"topic": owner.topic.name, "id": owner.topic.topic_id.hex}
+    origin = {"topic": owner.topic.name, "id": owner.topic.topic_id.hex, "partition": owner.index}
     place_text = msgspec.json.encode(origin)[1:-1]
     for number, record in enumerate(iter_records(shown), 1):
         if not number % RECORDS_PER_STEP:

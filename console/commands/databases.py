@@ -240,6 +240,7 @@ def _restore(arguments: argparse.Namespace) -> int:
         f"restored {arguments.database} as {copy}: {outcome.topics} topics, {outcome.records} records,"
         f" {outcome.changes} changes"
         + ("" if arguments.no_check else f"; checked {outcome.checked}, all equal")
+        + (f", with {outcome.tables} sub-tables" if outcome.tables else "")
         + f"; {outcome.views} views, {outcome.groups} groups"
     )
     for name, reason in outcome.left_out.items():

@@ -17,20 +17,23 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
+from broker.config.kawal_topic_keys import COLUMNS_KEY
+from broker.config.table_keys import declares_tables
 from broker.view_topics.stream_owners import OFFSET_HEADER, PARTITION_HEADER, TOPIC_HEADER
 from console import database_admin
 from console.admin import describe_cluster
 from console.errors import CommandError
 from console.restoring.equality import check_equal, is_restored
 from console.restoring.group_copies import GroupCopies, Place
+from console.restoring.table_copies import as_stored, check_tables, missing_tags
 from console.restoring.topic_copies import TopicCopies, own_configs
 from console.restoring.view_copies import STORED, TEMPORARY, ViewCopies, views_of
-from console.sql.records import read_all, read_batches
+from console.sql.records import read_all, read_view_batches
 from console.sql.session import Session
 from console.sql.topic_requests import checked, create_topic, delete_topic
 from protocol.messages.kawal_databases import DatabaseAction, DatabaseResult
 from protocol.messages.kawal_topics import TopicResult
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import Headers, Record, iter_records
 from protocol.records import read_batch_header
 
 PLACES: Final = frozenset({TOPIC_HEADER, PARTITION_HEADER, OFFSET_HEADER})
@@ -66,6 +69,8 @@ class Outcome(NamedTuple):
     groups: int
     left_out: dict[str, str]
     """Views and groups that the copy does not have, or not with all of their progress, with the reasons."""
+    tables: int
+    """The sub-tables, declared by records, that were compared with the copy."""
 
 
 class DatabaseRestore:
@@ -91,8 +96,9 @@ class DatabaseRestore:
         self._check_free()
         sql = f"DATABASE `{self._order.source}` WITH META"
         checked(create_topic(self._source, self._view, {"kawal.sql": sql}), self._view)
+        positions = [0] * vnodes
         try:
-            self._replay_all([0] * vnodes)
+            self._replay_all(positions)
         finally:
             delete_topic(self._source, self._view)
         self._look()
@@ -101,6 +107,7 @@ class DatabaseRestore:
             self._copy_compacted(name)
         self._copies.flush()
         found = self._check() if self._order.checks else 0
+        tables = self._check_tables(positions) if self._order.checks else 0
         views = ViewCopies(self._source, self._target)
         views.make(self._views.values(), same_names=self._same_names)
         groups = GroupCopies(self._source, self._target, self._offset_in_copy)
@@ -108,7 +115,7 @@ class DatabaseRestore:
             groups.make({*self._now, *views.made})
         return Outcome(
             len(self._now), self._copies.records, self._changes, found, len(views.made), len(groups.made),
-            views.left_out | groups.left_out,
+            views.left_out | groups.left_out, tables,
         )  # fmt: skip
 
     @property
@@ -175,7 +182,7 @@ class DatabaseRestore:
         for _ in range(ROUNDS_MAX):
             before = positions[:]
             for vnode in range(len(positions)):
-                for batch in read_batches(self._source, self._view, vnode, positions[vnode]):
+                for batch in read_view_batches(self._source, self._view, vnode, positions[vnode]):
                     self._replay(batch)
                     positions[vnode] = read_batch_header(batch).last_offset + 1
                 self._copies.flush()
@@ -196,13 +203,15 @@ class DatabaseRestore:
             self._make_if_missing(topic)
             offset, partition = int(places[OFFSET_HEADER] or b""), int(places[PARTITION_HEADER] or b"")
             self._copies.grow(topic, partition + 1)
-            # The view's three headers come after the record's own.
-            self._add(topic, partition, record._replace(headers=record.headers[: -len(PLACES)]), offset)
+            shown = as_stored(record, PLACES)
+            columns = self._configs[topic].get(COLUMNS_KEY.name)
+            tags = missing_tags(shown, columns) if columns else ()
+            self._add(topic, partition, shown.record, offset, tags)
 
-    def _add(self, topic: str, partition: int, record: Record, offset: int) -> None:
+    def _add(self, topic: str, partition: int, record: Record, offset: int, tags: Headers = ()) -> None:
         if self._order.skips_restored and is_restored(record):
             return
-        self._copies.add(topic, partition, record, offset)
+        self._copies.add(topic, partition, record, offset, tags)
 
     def _make_if_missing(self, topic: str) -> None:
         if topic not in self._copies.partitions:
@@ -248,6 +257,20 @@ class DatabaseRestore:
         """Compare all partitions; return the number of records.  Raises: CommandError."""
         compacted = set(self._compacted())
         return sum(self._check_one(place, compacted) for place in self._places())
+
+    def _check_tables(self, positions: list[int]) -> int:
+        """Compare the sub-tables that records declare; return their number.  Raises: CommandError."""
+        if self._order.skips_restored:
+            return 0  # the tables of records that were left out are not in the copy
+        compacted = self._compacted()
+        declaring = {
+            name
+            for name, configs in self._configs.items()
+            if declares_tables(configs) and name not in compacted
+        }
+        here = self._source, self._order.source, positions
+        there = self._target, self._order.target
+        return check_tables(here, there, self._view, declaring, self._copies.name_of)
 
     def _places(self) -> Iterator[tuple[str, int]]:
         for name, topic in self._now.items():

@@ -14,9 +14,11 @@ from hashlib import blake2b
 from console.errors import CommandError
 from console.sql.records import read_all
 from console.sql.session import Session
-from protocol.record_reader import Record
+from protocol.record_reader import Headers, Record
 
 ORIGIN = "kawal.origin"
+TAG_PREFIX = "kawal.tag."
+"""Tags after the origin were not carried by the record itself (table_copies.py)."""
 
 
 def is_restored(record: Record) -> bool:
@@ -26,11 +28,19 @@ def is_restored(record: Record) -> bool:
 
 def content_of(record: Record, *, dated: bool) -> bytes:
     """Return all that must be the same in a copy of the record."""
-    headers = [
-        (name, None if value is None else value.hex()) for name, value in record.headers if name != ORIGIN
-    ]
+    headers = [(name, None if value is None else value.hex()) for name, value in _own_headers(record)]
     key, value = (None if part is None else part.hex() for part in (record.key, record.value))
     return json.dumps([key, value, headers, record.timestamp_ms if dated else None]).encode()
+
+
+def _own_headers(record: Record) -> Headers:
+    """Return the headers without the origin, and without the tags that a restore has put after it."""
+    names = [name for name, _ in record.headers]
+    if ORIGIN not in names:
+        return record.headers
+    at = names.index(ORIGIN)
+    rest = (header for header in record.headers[at:] if header[0] != ORIGIN)
+    return *record.headers[:at], *(header for header in rest if not header[0].startswith(TAG_PREFIX))
 
 
 def sequence_of(records: Iterator[Record], *, dated: bool) -> tuple[int, str]:

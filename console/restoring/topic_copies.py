@@ -26,7 +26,7 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.record_reader import Record
+from protocol.record_reader import Headers, Record
 from protocol.record_writer import encode_batch
 
 BATCH_RECORDS: Final = 1_000
@@ -146,11 +146,12 @@ class TopicCopies:
 
     # --- records ---------------------------------------------------------------------------------------
 
-    def add(self, topic: str, partition: int, record: Record, offset: int) -> None:
-        """Write a record, soon, that had this offset.  Raises: CommandError."""
+    def add(self, topic: str, partition: int, record: Record, offset: int, more: Headers = ()) -> None:
+        """Write a record, soon, that had this offset, with more headers.  Raises: CommandError."""
         place = topic, partition
         if not is_restored(record):
             record = record._replace(headers=(*record.headers, (ORIGIN, self._origin)))
+        record = record._replace(headers=(*record.headers, *more))
         pending = self._pending.setdefault(place, _Pending())
         size_bytes = len(record.key or b"") + len(record.value or b"")
         if pending.records and pending.size_bytes + size_bytes > BATCH_BYTES:

@@ -24,6 +24,9 @@ BATCH_RECORDS: Final = 1_000
 BATCH_BYTES: Final = 256 << 10
 """The values in one batch: far below `max.message.bytes`, whose default is 1 MiB."""
 
+REPEATS_MAX: Final = 100_000
+"""Answers of a view without progress, one after the other; each is a tenth of a second of work."""
+
 FETCH_BYTES: Final = 8 << 20
 PRODUCE_MS: Final = 30_000
 OUT_OF_RANGE: Final = 1
@@ -88,7 +91,21 @@ def read_batches(session: Session, topic: str, partition: int, start: int = 0) -
 
     Raises: CommandError.
     """
-    offset = start
+    return _batches_of(session, topic, partition, start, repeats=0)
+
+
+def read_view_batches(session: Session, topic: str, partition: int, start: int = 0) -> Iterator[memoryview]:
+    """Yield the batches of a partition of a view; it may answer with nothing while it learns what was before.
+
+    Raises: CommandError, also if it does not get on.
+    """
+    return _batches_of(session, topic, partition, start, repeats=REPEATS_MAX)
+
+
+def _batches_of(
+    session: Session, topic: str, partition: int, start: int, *, repeats: int
+) -> Iterator[memoryview]:
+    offset, left = start, repeats
     end = None
     while end is None or offset < end:
         data = _fetch(session, topic, partition, offset)
@@ -99,8 +116,16 @@ def read_batches(session: Session, topic: str, partition: int, start: int = 0) -
             raise CommandError(f"{topic}-{partition}: {refusal(data.error_code, None)}")
         end = data.high_watermark if end is None else end
         batches = list(iter_batches(records_bytes(data)))
+        if not batches and left:
+            left -= 1
+            continue
+        if not batches and repeats and offset < end:
+            raise CommandError(
+                f"{topic}-{partition} shows nothing from offset {offset} on, and ends at {end}; try again"
+            )
         if not batches:
             return
+        left = repeats
         aborted, first = _Aborted(data), offset
         for batch in batches:
             header = read_batch_header(batch)

@@ -98,6 +98,7 @@ def test_a_change_names_topic_table_time_and_tags() -> None:
         "type": "create table",
         "topic": "t",
         "id": gateway.broker.find_topic("t").topic_id.hex,
+        "partition": 0,
         "time": START_MS,
         "table": 'm"1',
         "tags": LISBON,

@@ -12,7 +12,7 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from protocol.record_reader import Record
+from protocol.record_reader import Headers, Record
 from protocol.record_writer import encode_batch
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
@@ -125,8 +125,8 @@ def test_a_deletion_in_the_log_is_done_to_the_copy(
     restore = DatabaseRestore(here, there, Order("d", "d"))
     plain = restore._copies.add
 
-    def add(topic: str, partition: int, record: Record, offset: int) -> None:
-        plain(topic, partition, record, offset)
+    def add(topic: str, partition: int, record: Record, offset: int, more: Headers = ()) -> None:
+        plain(topic, partition, record, offset, more)
         if offset == 0:
             # Meanwhile a client deletes what has been read already.
             asked = DeleteRecordsPartition(partition_index=0, offset=2)
