@@ -273,6 +273,24 @@ SHARE_TTL_KEY: Final = Key(
     unit="ms",
 )
 
+
+def _deleted_problem(value: Value) -> str | None:
+    """Return what is wrong with the list of deleted records."""
+    from broker.config.deleted_records import problem_of  # loaded when the first are deleted
+
+    assert isinstance(value, tuple)
+    return problem_of(value)
+
+
+SHARE_DELETED_KEY: Final = Key(
+    "kawal.share.deleted",
+    ConfigType.LIST,
+    (),
+    "Records that no share group is given from now on, as PARTITION:OFFSET or PARTITION:FIRST-LAST; consumer"
+    " groups still read them.",
+    check=_deleted_problem,
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -302,6 +320,7 @@ KAWAL_TOPIC_KEYS: Final = {
         VALUE_FORMAT_KEY,
         DEAD_LETTERS_KEY,
         SHARE_TTL_KEY,
+        SHARE_DELETED_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

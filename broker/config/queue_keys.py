@@ -25,6 +25,11 @@ def _dead_letter_topic_problem(value: Value) -> str | None:
     return name_problem(str(value))
 
 
+def _topic_problem(value: Value) -> str | None:
+    """Return what is wrong with the name of a topic; an empty one is allowed."""
+    return name_problem(str(value)) if value else None
+
+
 def _filter_problem(value: Value) -> str | None:
     """Return what is wrong with a filter, and where."""
     if not value:
@@ -51,6 +56,7 @@ IN_FLIGHT_BYTES: Final = "kawal.share.partition.max.in.flight.bytes"
 AUTO_ACCEPT: Final = "kawal.share.auto.accept"
 FILTER: Final = "kawal.share.filter"
 AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
+ANSWERS_TOPIC: Final = "kawal.share.answers.topic"
 TIMING: Final = "kawal.share.timing.enable"
 
 QUEUE_KEYS: tuple[Key, ...] = (
@@ -127,6 +133,15 @@ QUEUE_KEYS: tuple[Key, ...] = (
         minimum=0,
         unit="ms",
         synonyms=(AVOID_LAST,),
+    ),
+    Key(
+        ANSWERS_TOPIC,
+        STRING,
+        "",
+        "The topic in which workers of a share group tell why they could not process a record, by headers;"
+        " dead letters have code and reason of the last answer.  Empty: none.",
+        check=_topic_problem,
+        synonyms=(ANSWERS_TOPIC,),
     ),
     _own(
         TIMING,

@@ -41,6 +41,7 @@ class TopicSettings:
     kawal_schema_validation: str = "none"
     errors_deadletterqueue_group_enable: bool = False
     kawal_share_ttl_ms: int = -1
+    kawal_share_deleted: tuple[str, ...] = ()
     kawal_columns: str = ""
     """The declared columns, if values are checked against them."""
 

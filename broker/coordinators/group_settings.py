@@ -10,6 +10,7 @@ from broker.config.features import DEAD_LETTERS, SHARE_VERSION, level_of
 from broker.config.group_keys import BOUNDS, GROUP_KEYS
 from broker.config.group_limits import clamped
 from broker.config.queue_keys import (
+    ANSWERS_TOPIC,
     AUTO_ACCEPT,
     COPY_HEADERS,
     COPY_RECORD,
@@ -126,6 +127,8 @@ class DeadLetterSettings(NamedTuple):
     topic: str
     copies_records: bool
     copies_headers: bool
+    answers_topic: str = ""
+    """The topic in which workers tell why they could not process records."""
 
 
 def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSettings:
@@ -140,6 +143,7 @@ def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSetting
         topic,
         group_configs.value(COPY_RECORD, overrides, layers) is True,
         group_configs.value(COPY_HEADERS, overrides, layers) is True,
+        overrides.get(ANSWERS_TOPIC, ""),
     )
 
 

@@ -3,6 +3,7 @@
     __dlq.errors.topic, .partition, .offset, .group    the record, and the share group that gave it up
     __dlq.errors.delivery.count                        how often it was delivered
     __dlq.errors.message                               why, as far as that is known
+    kawal-code, kawal-reason                           what a worker has said of it (negative_answers.py)
 
 All values are text in UTF-8.  A letter has the time at which it was made.  A record's own headers come before
 these, so that in the letter of a letter the last ones of each name are about the newest failure.
@@ -14,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from broker.fetching.negative_answers import NegativeAnswer
 from groups.share.ranges import StoredRange
 from groups.share.states import Cause
 from protocol.record_reader import Headers, Record
@@ -54,6 +56,7 @@ def letters_of(
     wall_ms: int,
     max_bytes: int,
     copies_headers: bool,
+    answers: Mapping[int, NegativeAnswer] | None = None,
 ) -> Letters:
     """Return a batch with the letters of as many records as fit; a first one that is larger fits alone."""
     records: list[Record] = []
@@ -62,6 +65,8 @@ def letters_of(
     for part in ranges:
         for offset in range(part.first, part.last + 1):
             letter = _letter(origin, part, offset, originals.get(offset), copies_headers=copies_headers)
+            if answers and offset in answers:
+                letter = letter._replace(headers=(*letter.headers, *_told_by(answers[offset])))
             size_bytes += _size_of(letter)
             if records and size_bytes > max_bytes:
                 return Letters(_batch(records, wall_ms), len(records), included)
@@ -89,6 +94,12 @@ def _letter(
         return Record(0, 0, None, None, tuple(told))
     own: Headers = original.headers if copies_headers else ()
     return Record(0, 0, original.key, original.value, (*own, *told))
+
+
+def _told_by(answer: NegativeAnswer) -> Headers:
+    """Return the headers of a worker's answer."""
+    named = (("kawal-code", answer.code), ("kawal-reason", answer.reason))
+    return tuple((name, text) for name, text in named if text)
 
 
 def _size_of(record: Record) -> int:

@@ -25,6 +25,7 @@ from broker.coordinators.group_settings import DeadLetterSettings, dead_letter_s
 from broker.errors import RequestError
 from broker.fetching.dead_letter_batches import Letters, Origin, letters_of
 from broker.fetching.dead_letter_topics import DeadLetterTopics, Unwritable
+from broker.fetching.negative_answers import PARTITIONS_MAX, NegativeAnswer, Subject, answers_of
 from broker.fetching.originals import originals_of
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, WaitingSteps
@@ -179,20 +180,34 @@ class DeadLetters:
             ranges, originals = yield from originals_of(
                 source, ranges, of_target.max_message_bytes, self._loop
             )
+        origin = Origin(key.group_id, source.topic.name, key.partition)
+        answers = yield from self._answers(origin, settings.answers_topic)
         wall_ms = self._loop.clock.wall_ms(self._loop.clock.turn_ms)
         letters = letters_of(
-            Origin(key.group_id, source.topic.name, key.partition),
+            origin,
             ranges,
             originals,
             wall_ms=wall_ms,
             max_bytes=of_target.max_message_bytes,
             copies_headers=settings.copies_headers,
+            answers=answers,
         )
         if of_target.append_time:
             patch_append_time(memoryview(letters.batch), wall_ms)
         check_produce(target, read_batch_header(letters.batch), of_target)
         yield from self._store(key, letters, target)
         self._loop.stats.dead_letters_written += letters.letter_count
+
+    def _answers(
+        self, origin: Origin, topic_name: str
+    ) -> Generator[Until | None, None, dict[int, NegativeAnswer]]:
+        """Return what workers have said of records; without such a topic nothing."""
+        topic = self._metadata.catalogue.find(topic_name) if topic_name else None
+        if topic is None:
+            return {}
+        count = min(topic.partition_count, PARTITIONS_MAX)
+        partitions = [self._metadata.topics.partition(topic, index) for index in range(count)]
+        return (yield from answers_of(Subject(*origin), partitions, self._loop))
 
     def _store(self, key: ShareKey, letters: Letters, target: Partition) -> Steps:
         """Append letters and the state that ends with them; wait until both are durable."""

@@ -14,14 +14,15 @@ Source: KIP-932; Kafka 4.3's DelayedShareFetch and ShareFetchUtils.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
-from broker.fetching.record_choice import SCAN_BYTES_MAX, Choice, Moment, choice_of, choose
+from broker.fetching.record_choice import SCAN_BYTES_MAX
+from broker.fetching.share_selection import Selection
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -29,7 +30,6 @@ from groups.errors import GroupError
 from groups.share.delivery import AcquireMode, Limits, Portion, Wish
 from groups.share.found import Acquired, Found
 from groups.share.state_records import ShareKey
-from groups.share.states import AtLimit, Cause
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import AcquiredRecords, LeaderIdAndEpoch, PartitionData
 from protocol.records import BatchHeader, read_batch_header
@@ -124,8 +124,8 @@ class ShareReader:
         self._read_committed = read_committed
         self._offload = offload
         self._now_ms = now_ms
-        self._choice = choice_of(settings) if settings.chooses else None
-        self._wall_ahead_ms = wall_ahead_ms
+        clocks = (now_ms, now_ms + wall_ahead_ms)
+        self._selection = Selection(metadata, shares, settings, limits=limits, offload=offload, clocks=clocks)
         self._scanned_bytes = 0
         self._batches = 0
         self.count = 0
@@ -190,7 +190,7 @@ class ShareReader:
             yield from self._acquire(key, partition, wish, portion, piece, data, parts)
             offset = piece.end
             self._scanned_bytes += len(piece.data)
-            if self._choice is not None and self._scanned_bytes > SCAN_BYTES_MAX:
+            if self._selection.looks_at_headers and self._scanned_bytes > SCAN_BYTES_MAX:
                 break
         if parts:
             data.records = RecordParts(parts, sum(map(len, parts)))
@@ -228,10 +228,9 @@ class ShareReader:
             is_last = start + BATCHES_PER_STEP >= len(batches)
             end = piece.end if is_last else some[-1].last + 1
             found = Found(first, [(batch.first, batch.last) for batch in some], end)
-            if self._choice is not None:
-                found = yield from self._chosen(self._choice, key, partition, found, some, piece)
-            if self._limits.in_flight_bytes_max:
-                found = found._replace(record_bytes=_mean_sizes(found.batches, some))
+            if self._selection.is_needed(partition):
+                data_of = [piece.data[batch.position : batch.end_position] for batch in some]
+                found = yield from self._selection.select(key, partition, found, data_of)
             with self._shares.step(self._now_ms) as machine:
                 acquired = machine.acquire(key, wish, found, self._now_ms, portion)
             self._take(acquired, some, piece, data, parts)
@@ -242,25 +241,6 @@ class ShareReader:
             if self._batches >= BATCHES_PER_STEP:
                 self._batches = 0
                 yield None
-
-    def _chosen(
-        self,
-        choice: Choice,
-        key: ShareKey,
-        partition: Partition,
-        found: Found,
-        batches: list[Batch],
-        piece: Piece,
-    ) -> Generator[Until | None, None, Found]:
-        """Return what the group is given of some batches; expired records may have to leave letters."""
-        data = [piece.data[batch.position : batch.end_position] for batch in batches]
-        ttl_ms = self._metadata.topics.settings(partition.topic).kawal_share_ttl_ms
-        moment = Moment(self._now_ms, self._now_ms + self._wall_ahead_ms, ttl_ms)
-        chosen = yield from in_thread(self._offload, lambda: choose(data, found.batches, choice, moment))
-        if chosen.expired and self._limits.at_limit == AtLimit.TAIL:
-            with self._shares.step(self._now_ms) as machine:
-                machine.give_up(key, chosen.expired, Cause.EXPIRED, self._now_ms)
-        return found._replace(batches=chosen.ranges, later=chosen.later)
 
     def _deliverable(self, partition: Partition, piece: Piece) -> list[Batch]:
         """Return the batches of a piece with records for delivery."""
@@ -367,18 +347,6 @@ def first_available(
         if not found.can_acquire(limits, member_id, now_ms):
             return None
         return found.next_fetch_offset(member_id, now_ms)
-
-
-def _mean_sizes(ranges: Sequence[tuple[int, int]], batches: list[Batch]) -> list[int]:
-    """Return the mean size of a record in the batch of each of these ranges, in order."""
-    sizes: list[int] = []
-    number = 0
-    for first, _ in ranges:
-        while batches[number].last < first:
-            number += 1
-        batch = batches[number]
-        sizes.append(max((batch.end_position - batch.position) // (batch.last - batch.first + 1), 1))
-    return sizes
 
 
 def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
