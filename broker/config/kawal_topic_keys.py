@@ -291,6 +291,16 @@ SHARE_DELETED_KEY: Final = Key(
     check=_deleted_problem,
 )
 
+QUEUE_LENGTH_KEY: Final = Key(
+    "kawal.queue.max.records",
+    ConfigType.LONG,
+    -1,
+    "Most records of the topic and of its tail queue, the topic of the same name with `.rear`, together;"
+    " further ones are refused with POLICY_VIOLATION.  -1: no limit.",
+    minimum=-1,
+    unit="records",
+)
+
 KAWAL_TOPIC_KEYS: Final = {
     key.name: key
     for key in (
@@ -321,6 +331,7 @@ KAWAL_TOPIC_KEYS: Final = {
         DEAD_LETTERS_KEY,
         SHARE_TTL_KEY,
         SHARE_DELETED_KEY,
+        QUEUE_LENGTH_KEY,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

@@ -56,6 +56,7 @@ IN_FLIGHT_BYTES: Final = "kawal.share.partition.max.in.flight.bytes"
 AUTO_ACCEPT: Final = "kawal.share.auto.accept"
 FILTER: Final = "kawal.share.filter"
 AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
+REAR_ENABLE: Final = "kawal.share.rear.enable"
 ANSWERS_TOPIC: Final = "kawal.share.answers.topic"
 TIMING: Final = "kawal.share.timing.enable"
 
@@ -133,6 +134,13 @@ QUEUE_KEYS: tuple[Key, ...] = (
         minimum=0,
         unit="ms",
         synonyms=(AVOID_LAST,),
+    ),
+    _own(
+        REAR_ENABLE,
+        BOOLEAN,
+        False,
+        "Whether dead letters of a share group without errors.deadletterqueue.topic.name go to the tail queue"
+        " of each topic, the topic of the same name with `.rear`, which is made with the first letter.",
     ),
     Key(
         ANSWERS_TOPIC,

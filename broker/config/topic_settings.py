@@ -40,6 +40,7 @@ class TopicSettings:
     kawal_producer_binding_max: int = 100_000
     kawal_schema_validation: str = "none"
     errors_deadletterqueue_group_enable: bool = False
+    kawal_queue_max_records: int = -1
     kawal_share_ttl_ms: int = -1
     kawal_share_deleted: tuple[str, ...] = ()
     kawal_columns: str = ""

@@ -18,6 +18,7 @@ from broker.config.queue_keys import (
     DEAD_LETTER_TOPIC,
     FILTER,
     MEMBER_RECORDS,
+    REAR_ENABLE,
     TIMING,
 )
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
@@ -129,6 +130,8 @@ class DeadLetterSettings(NamedTuple):
     copies_headers: bool
     answers_topic: str = ""
     """The topic in which workers tell why they could not process records."""
+    has_rear: bool = False
+    """Without a topic, letters go to the tail queue of each topic."""
 
 
 def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSettings:
@@ -137,13 +140,15 @@ def dead_letter_settings(metadata: Metadata, group_id: str) -> DeadLetterSetting
     overrides = metadata.catalogue.group_configs.get(group_id) or {}
     topic = group_configs.value(DEAD_LETTER_TOPIC, overrides, layers)
     assert isinstance(topic, str)
-    if group_configs.value(DEAD_LETTER_POLICY, overrides, layers) != AtLimit.TAIL.value:
+    policy = group_configs.value(DEAD_LETTER_POLICY, overrides, layers)
+    if policy != AtLimit.TAIL.value:
         topic = ""
     return DeadLetterSettings(
         topic,
         group_configs.value(COPY_RECORD, overrides, layers) is True,
         group_configs.value(COPY_HEADERS, overrides, layers) is True,
         overrides.get(ANSWERS_TOPIC, ""),
+        policy == AtLimit.TAIL.value and group_configs.value(REAR_ENABLE, overrides, layers) is True,
     )
 
 
@@ -163,8 +168,10 @@ def at_limit(metadata: Metadata, group_id: str) -> AtLimit:
     policy = AtLimit(group_configs.value(DEAD_LETTER_POLICY, overrides, metadata.live_config.layers))
     if policy != AtLimit.TAIL:
         return policy
+    if not overrides.get(DEAD_LETTER_TOPIC) and overrides.get(REAR_ENABLE) != "true":
+        return AtLimit.DROP
     has_letters = level_of(SHARE_VERSION, metadata.catalogue.feature_levels) >= DEAD_LETTERS
-    return AtLimit.TAIL if has_letters and overrides.get(DEAD_LETTER_TOPIC) else AtLimit.DROP
+    return AtLimit.TAIL if has_letters else AtLimit.DROP
 
 
 def bounded(metadata: Metadata, group_id: str, name: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from broker.catalogue.metadata import Metadata
+from broker.catalogue.queue_lengths import rear_of
 from broker.catalogue.topic_admin import NewTopic
 from broker.catalogue.topics import Topic
 from broker.config.config import Config
@@ -31,16 +32,23 @@ class DeadLetterTopics:
         self._metadata = metadata
         self._loop = loop
 
-    def partition(self, name: str, source_index: int) -> Generator[Until, None, Partition]:
+    def partition(self, name: str, source: str, source_index: int) -> Generator[Until, None, Partition]:
         """Return the partition for the letters of a source's partition: its number, modulo their count.
 
+        The tail queue of the source may have its name, and is made if it is missing.
         Raises: Unwritable.
         """
-        config = self._metadata.config
-        check_name(name, config)
+        config, is_rear = self._metadata.config, name == rear_of(source)
+        if not is_rear:
+            check_name(name, config)
         topic = self._metadata.catalogue.find(name)
         if topic is None:
-            topic = yield from self._create(name, config)
+            if not is_rear and not config.errors_deadletterqueue_auto_create_topics_enable:
+                raise Unwritable(
+                    f"dead-letter topic {name!r} does not exist; create it with {DEAD_LETTERS_KEY.name}=true,"
+                    " or let the server do so: errors.deadletterqueue.auto.create.topics.enable=true"
+                )
+            topic = yield from self._create(name)
         self._check(topic)
         return self._metadata.topics.partition(topic, source_index % topic.partition_count)
 
@@ -58,12 +66,7 @@ class DeadLetterTopics:
                 f"dead-letter topic {topic.name!r} is compacted, which needs keys; set cleanup.policy=delete"
             )
 
-    def _create(self, name: str, config: Config) -> Generator[Until, None, Topic]:
-        if not config.errors_deadletterqueue_auto_create_topics_enable:
-            raise Unwritable(
-                f"dead-letter topic {name!r} does not exist; create it with {DEAD_LETTERS_KEY.name}=true, or"
-                " let the server do so: errors.deadletterqueue.auto.create.topics.enable=true"
-            )
+    def _create(self, name: str) -> Generator[Until, None, Topic]:
         now_ms = self._loop.clock.turn_ms
         topics = self._metadata.topics
         # The time of a letter is that of its writing, whatever the server's topics have.

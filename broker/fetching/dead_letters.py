@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
+from broker.catalogue.queue_lengths import check_length, has_length, rear_of
 from broker.coordinators.group_settings import DeadLetterSettings, dead_letter_settings
 from broker.errors import RequestError
 from broker.fetching.dead_letter_batches import Letters, Origin, letters_of
@@ -153,13 +154,14 @@ class DeadLetters:
             topic = self._metadata.catalogue.find_id(key.topic_id)
             if topic is None:
                 return
-            if not settings.topic:
+            name = settings.topic or (rear_of(topic.name) if settings.has_rear else "")
+            if not name:
                 count = sum(part.last - part.first + 1 for part in ranges)
                 logger.warning("%s gives up %d records without dead letters", self._name(key), count)
                 yield from self._archived(key, [(part.first, part.last) for part in ranges])
                 continue
             source = self._metadata.topics.partition(topic, key.partition)
-            target = yield from self._topics.partition(settings.topic, key.partition)
+            target = yield from self._topics.partition(name, topic.name, key.partition)
             yield from self._write_some(key, ranges, source, target, settings)
 
     def _due(self, key: ShareKey) -> list[StoredRange]:
@@ -195,6 +197,8 @@ class DeadLetters:
         if of_target.append_time:
             patch_append_time(memoryview(letters.batch), wall_ms)
         check_produce(target, read_batch_header(letters.batch), of_target)
+        if has_length(self._metadata, target.topic):
+            check_length(self._metadata, target.topic, letters.letter_count)
         yield from self._store(key, letters, target)
         self._loop.stats.dead_letters_written += letters.letter_count
 

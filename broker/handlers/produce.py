@@ -22,8 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.catalogue.queue_lengths import check_length, has_length
 from broker.catalogue.topics import AUDIT_TOPIC
 from broker.catalogue.view_admin import check_writable
 from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
@@ -33,7 +35,7 @@ from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
 from broker.loop.stats import Cause
 from broker.security.authorized_operations import Operation
-from broker.storage.append import Rewriting, append_batch
+from broker.storage.append import Rewriting, any_length, append_batch
 from broker.storage.deduplication import Placement
 from broker.storage.inspection import Inspection, inspect, takes_long
 from broker.storage.value_inspection import inspected_values
@@ -329,6 +331,7 @@ def _produce(
             admission=admission,
             place=_place(broker, partition, settings) if settings.dedups else None,
             rewriting=rewriting,
+            check_length=_length_check(broker, partition.topic),
         )
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.
@@ -353,6 +356,10 @@ def _produce(
 
         count_write(broker, call, pending.response, partition, settings, len(data.records))
     return answer
+
+
+def _length_check(broker: Broker, topic: Topic) -> Callable[[int], None]:
+    return partial(check_length, broker, topic) if has_length(broker, topic) else any_length
 
 
 def _place(broker: Broker, partition: Partition, settings: TopicSettings) -> Placement:

@@ -5,6 +5,7 @@ Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from broker.config.topic_settings import TopicSettings
@@ -80,6 +81,10 @@ class Rewriting(NamedTuple):
         return self._replace(rest=without(self.batch, self.dropped))
 
 
+def any_length(_count: int) -> None:
+    """Accept so many more records: the topic's length is not limited."""
+
+
 def append_batch(
     call: Call[ProduceRequest],
     partition: Partition,
@@ -91,14 +96,14 @@ def append_batch(
     admission: TransactionCheck | None = None,
     place: Placement | None = None,
     rewriting: Rewriting | None = None,
+    check_length: Callable[[int], None] = any_length,
 ) -> AppendResult | Rewriting:
     """Check the batch against its topic's settings and add it to its vnode's open frame.
 
-    `wall_ms` is the time of day: the batch's append time, and the present for limits on timestamps.
-    `inspection` is what `inspect` has found, if that was called already. `admission` tells which
-    transactional batches may be stored; without it none. A topic with kawal.dedup=seqno needs the `place`.
+    `wall_ms` is the time of day. `inspection` is what `inspect` has found, if that was called already.
+    `admission` tells which transactional batches may be stored; without it none. A topic with
+    kawal.dedup=seqno needs the `place`. `check_length(count)` refuses what a queue has no room for.
     A Rewriting is returned when nothing was appended yet; `rewriting` is the last one, made.
-
     Raises: RequestError, with Kafka's code; nothing was appended.
     """
     header, batch = _checked_batch(call, settings, records)
@@ -119,6 +124,7 @@ def append_batch(
             if isinstance(known, Duplicate):
                 # The original may still be on its way to the disk: wait for everything appended so far.
                 return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
+        check_length(header.last_offset_delta + 1)
         new = _judged(header, inspection, place)
         if new.dropped and new.write is None and stamp is None:
             # All of it is stored already, in an append that may still be on its way to the disk.

@@ -22,7 +22,7 @@ def making(**settings: Any) -> Gateway:
 
 def found(gateway: Gateway, name: str, index: int = 0) -> Partition:
     """Let the steps run to their end, with the disk work that they wait for."""
-    steps = DeadLetterTopics(gateway.broker, gateway.broker).partition(name, index)
+    steps = DeadLetterTopics(gateway.broker, gateway.broker).partition(name, "jobs", index)
     try:
         while True:
             resumed: list[bool] = []
