@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from protocol.error_codes import ErrorCode
+from tests.broker.config.test_share_keys import Configured
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import Member
+from tests.broker.shares import ACCEPT, Member, acquired
+
+MINUTE_MS = 60_000
 
 
 def test_a_member_joins_and_leaves() -> None:
@@ -33,3 +36,17 @@ def test_errors_are_kafkas() -> None:
     member.beat("jobs")
     assert member.beat(epoch=99).error_code == ErrorCode.FENCED_MEMBER_EPOCH
     assert Member(jobs.gateway, "m2").beat(epoch=1).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_group_without_members_stays_until_it_is_deleted() -> None:
+    jobs = Configured(offsets_retention_minutes=1)
+    member = jobs.member("m1")
+    jobs.produce(b"a", b"b")
+    member.fetch(jobs.place)
+    member.acknowledge(jobs.place, (0, 0, [ACCEPT]))
+    member.fetch(epoch=-1)
+    member.beat(epoch=-1)
+    jobs.gateway.advance(30 * MINUTE_MS)
+    jobs.gateway.restart()
+    jobs.gateway.settle()
+    assert acquired(Member(jobs.gateway, "m2", "jobs").fetch(jobs.place)) == [(1, 1, 2)]
