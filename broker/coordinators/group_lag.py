@@ -38,10 +38,11 @@ def lag_of(partition: Partition, offset: int | None, wall_ms: int) -> Lag:
     position = log_start if offset is None else min(max(offset, log_start), end_offset)
     counted = partition.records_between(position, end_offset, ranges_max=RANGES_MAX)
     records = counted.shown + counted.unknown
-    return Lag(log_start, end_offset, records, _age_ms(partition, position, wall_ms) if records else 0)
+    return Lag(log_start, end_offset, records, age_of(partition, position, wall_ms) if records else 0)
 
 
-def _age_ms(partition: Partition, offset: int, wall_ms: int) -> int:
+def age_of(partition: Partition, offset: int, wall_ms: int) -> int:
+    """Return the age of the record at an offset, as in Lag; UNKNOWN_AGE if the log cannot tell."""
     try:
         first = next(iter(partition.vnode.log.extents(partition.stream_id, offset)), None)
     except (WalError, DiskError):

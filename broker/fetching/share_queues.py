@@ -20,6 +20,7 @@ from broker.loop.loop import Loop
 from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps
 from broker.view_topics.view_partition import ViewPartition
 from groups.errors import GroupError
+from groups.share.departures import Departure, Departures
 from groups.share.sessions import SessionKey, ShareSession, ShareSessions
 from groups.share.state_records import ShareKey
 from groups.share.table import Answer, no_answer
@@ -41,6 +42,7 @@ class ShareQueues:
         self._loop = loop
         self._shares = shares
         self.sessions = ShareSessions(0)
+        self.departures = Departures()
         self._wait_keys: dict[ShareKey, int] = {}
 
     @property
@@ -139,7 +141,8 @@ class ShareQueues:
     def disconnected(self, connection: int) -> None:
         """Give back what the members on a lost connection have."""
         for session in self.sessions.disconnected(connection):
-            self._loop.scheduler.add_work(self._released(session, lambda: no_answer))
+            departure = self.departures.note(session.key, self._loop.clock.turn_ms)
+            self._loop.scheduler.add_work(self._released(session, departure, lambda: no_answer))
 
     def drop(self, member: SessionKey) -> None:
         """Close a session for which there is no room, and give back what its member has."""
@@ -150,33 +153,38 @@ class ShareQueues:
         if len(session.partitions) > PLAIN_ITEMS_PER_STEP:
             self._loop.scheduler.add_work(emptied(session.partitions))
 
-    def release(self, member: SessionKey, place: Place, answer: Answer) -> None:
-        """Give back what a member has of a partition; answer when that is durable."""
+    def release(self, member: SessionKey, place: Place, answer: Answer) -> int:
+        """Give back what a member has of a partition; answer when that is durable.
+
+        Returned is the number of records.
+        """
         now_ms = self._loop.clock.turn_ms
         with self._shares().step(now_ms) as machine:
             try:
-                machine.release(ShareKey(member.group_id, *place), member.member_id, answer, now_ms)
+                return machine.release(ShareKey(member.group_id, *place), member.member_id, answer, now_ms)
             except GroupError as error:
                 answer(error.code)
+                return 0
 
     def close(self, member: SessionKey, begin: Callable[[], Answer]) -> Steps:
         """Close a member's session and give back what it has; `begin()` makes an answer for a partition."""
         session = self.sessions.close(member)
         if session is None:
             return
+        departure = self.departures.note(member, self._loop.clock.turn_ms)
         try:
-            yield from self._released(session, begin)
+            yield from self._released(session, departure, begin)
         finally:
             # Nothing goes on for a connection that was lost, but this has to.
             if session.partitions:
-                self._loop.scheduler.add_work(self._released(session, lambda: no_answer))
+                self._loop.scheduler.add_work(self._released(session, departure, lambda: no_answer))
 
-    def _released(self, session: ShareSession, begin: Callable[[], Answer]) -> Steps:
+    def _released(self, session: ShareSession, departure: Departure, begin: Callable[[], Answer]) -> Steps:
         """Give back what the member of a closed session has, and free the session."""
         partitions = session.partitions
         while partitions:
             place, _ = partitions.popitem()
-            self.release(session.key, place, begin())
+            departure.returned += self.release(session.key, place, begin())
             if not len(partitions) % ITEMS_PER_STEP:
                 yield
 

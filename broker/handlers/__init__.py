@@ -138,5 +138,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_CONNECTIONS, "0"),
         Api(ApiKey.KAWAL_TOPICS, "0"),
         Api(ApiKey.KAWAL_PRODUCERS, "0"),
+        Api(ApiKey.KAWAL_QUEUES, "0"),
+        Api(ApiKey.KAWAL_QUEUE_CHANGES, "0"),
     )
 }

@@ -41,11 +41,12 @@ def handle(
     request, queues = call.request, broker.share_queues
     try:
         member, epoch = member_of(request), request.share_session_epoch
-        queues.sessions.acknowledge(member, epoch, call.connection.identity)
+        session = queues.sessions.acknowledge(member, epoch, call.connection.identity)
     except GroupError as error:
         return ShareAcknowledgeResponse(
             error_code=error.code, error_message=error.message, responses=[], node_endpoints=[]
         )
+    session.active_ms = call.received_ms
     denials = ShareDenials(call.rights, broker.catalogue)
     exchange = ShareExchange(broker, broker, queues, member, denials, lambda: call.reply(_answer(exchange)))
     steps = _steps(exchange, request)

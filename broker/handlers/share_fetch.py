@@ -120,6 +120,9 @@ class _ShareFetch:
         )
         if before is not None and before is not self._session:
             queues.free(before)
+        self._session.active_ms = self._call.received_ms
+        if not request.is_renew_ack:
+            self._session.window = max(request.max_records, 0)
         try:
             yield from self._change_session()
         except ShareSessionLimitReached:

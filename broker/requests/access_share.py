@@ -17,6 +17,8 @@ from protocol.error_codes import ErrorCode
 from protocol.messages import alter_share_group_offsets as alter
 from protocol.messages import delete_share_group_offsets as removal
 from protocol.messages import describe_share_group_offsets as progress
+from protocol.messages import kawal_queue_changes as changes
+from protocol.messages import kawal_queues as queues
 from protocol.wire import ZERO_UUID
 
 DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -152,6 +154,46 @@ def _delete_offsets(passage: Passage) -> Checks:
     return None
 
 
+def _queues(passage: Passage) -> Checks:
+    """Check the groups that are named; of all groups, and of topics, the handler leaves some out."""
+    request, rights = passage.request, passage.rights
+    if request.group_ids is None:
+        return None
+    request.group_ids, denied = yield from split(
+        request.group_ids, lambda group: rights.may_group(Operation.DESCRIBE, group)
+    )
+    refused = [
+        queues.QueueGroup(group_id=group, error_code=DENIED, counters=[], members=[], topics=[])
+        for group in denied
+    ]
+    _lead(passage, "groups", refused)
+    return None
+
+
+def _change_queues(passage: Passage) -> Checks:
+    """Check the group and the topics that are named; the handler checks all that the group has."""
+    if not passage.rights.may_group(Operation.READ, passage.request.group_id):
+        return DENIED
+    if passage.request.topics is None:
+        return None
+    denied = yield from _unreadable(passage)
+    refused = [
+        changes.ChangedTopic(
+            topic_name=topic.topic_name,
+            partitions=[
+                changes.ChangedPartition(
+                    partition_index=index, error_code=TOPIC_DENIED, error_message=TOPIC_DENIED_TEXT
+                )
+                for index in topic.partitions or [UNKNOWN]
+            ],
+        )
+        for topic in denied
+    ]
+    if refused:
+        passage.amend(lambda response: response.topics.extend(refused))
+    return None
+
+
 def _unreadable(passage: Passage) -> Generator[None, None, list[Any]]:
     """Take the topics that may not be read out of the request, and return them."""
     passage.request.topics, denied = yield from split(
@@ -179,5 +221,7 @@ CHECKS: Final[dict[int, Callable[[Passage], Checks]]] = {
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _describe_offsets,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _alter_offsets,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _delete_offsets,
+    ApiKey.KAWAL_QUEUES: _queues,
+    ApiKey.KAWAL_QUEUE_CHANGES: _change_queues,
 }
 """The checks by API."""

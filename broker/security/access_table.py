@@ -215,5 +215,11 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _item(ALTER, TOPIC, "to reload a view; and READ on its source"),
     ),
     ApiKey.KAWAL_PRODUCERS: (_whole(READ, TOPIC),),
+    ApiKey.KAWAL_QUEUES: (
+        _item(DESCRIBE, GROUP),
+        _filter(DESCRIBE, GROUP, "all groups"),
+        _filter(DESCRIBE, TOPIC),
+    ),
+    ApiKey.KAWAL_QUEUE_CHANGES: (_whole(READ, GROUP), _item(READ, TOPIC)),
 }
 """The checks of every API that is served, by its key."""

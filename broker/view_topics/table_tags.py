@@ -107,7 +107,7 @@ class TableTags:
         for number, record in enumerate(iter_records(found.batch) if found.batch is not None else (), 1):
             values[record.offset] = record.value or NO_TAGS
             if not number % RECORDS_PER_STEP:
-                yield
+                yield None
         return values
 
     def _values_left(self, entry: VersionedEntry, history: TagHistory) -> WaitingSteps:

@@ -18,7 +18,6 @@ one that was acquired is available after it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
@@ -26,6 +25,7 @@ from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.config import ShareConfig
+from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits, Portion, Wish
 from groups.share.found import Acquired, Found
 from groups.share.ranges import StoredRange
@@ -104,10 +104,9 @@ class ShareCoordinator:
         """Return the share-partitions with records that have begun to wait for dead letters since then."""
         return self._table.take_archiving()
 
-    @property
-    def counts(self) -> Counter[str]:
-        """The records acquired, and by what became of them; those whose lock ran out as `lock_timeouts`."""
-        return self._table.counts
+    def counts_of(self, group_id: str) -> GroupCounts:
+        """Return the counters of a group, for reading."""
+        return self._table.counts_of(group_id)
 
     def topics_changed(
         self, now_ms: int, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
@@ -245,8 +244,8 @@ class ShareCoordinator:
         table = self._at(now_ms)
         share = table.known(key)
         acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms, portion)
-        table.counts["acquired"] += sum(part.last - part.first + 1 for part in acquired)
         if acquired:
+            table.counts_of(key.group_id).delivered(acquired)
             table.arm(share)
         return acquired
 
@@ -267,12 +266,38 @@ class ShareCoordinator:
         change = share.partition.acknowledge(member_id, batches, table.limits(key.group_id), now_ms)
         table.store(share, change, answer)
 
-    def release(self, key: ShareKey, member_id: str, answer: Answer, now_ms: int) -> None:
-        """Take back what a member has: its session was closed.  Raises: NotLoaded, GroupNotFound."""
+    def release(self, key: ShareKey, member_id: str, answer: Answer, now_ms: int) -> int:
+        """Take back what a member has, and return how many records: its session was closed.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
         table = self._at(now_ms)
         share = table.known(key)
         change = share.partition.release(member_id, table.limits(key.group_id), now_ms)
         table.store(share, change, answer)
+        return 0 if change is None else change.events.total()
+
+    def purge(self, key: ShareKey, end: int, answer: Answer, now_ms: int) -> int:
+        """Finish all records before an offset, in work or not, and return how many there were.
+
+        What members say of them afterwards is ignored.
+        Raises: NotLoaded, GroupNotFound.
+        """
+        table = self._at(now_ms)
+        share = table.known(key)
+        end = max(end, share.partition.end)
+        count = end - share.partition.start - share.partition.finished_count()
+        if not count:
+            table.answer_after(share.home, answer)
+            return 0
+
+        def told(code: ErrorCode) -> None:
+            if code == ErrorCode.NONE:
+                table.counts_of(key.group_id).archived += count
+            answer(code)
+
+        self.reset(key, end, told, now_ms)
+        return count
 
     def archiving(self, key: ShareKey) -> list[StoredRange]:
         """Return the records that wait for their dead letters; none if the share-partition was deleted.

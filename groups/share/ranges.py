@@ -9,11 +9,12 @@ Ranges that have become alike are joined: memory depends on what differs, not on
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
-from groups.share.states import FINISHED, RecordState
+from groups.share.states import FINISHED, Event, RecordState
 
 _FIRST = attrgetter("first")
 
@@ -55,10 +56,12 @@ class StoredRange(NamedTuple):
 class Change:
     """A change of states that is being stored."""
 
-    __slots__ = ("ranges",)
+    __slots__ = ("events", "ranges")
 
     def __init__(self) -> None:
         self.ranges: list[StoredRange] = []
+        # The number of records by what happened to them.
+        self.events: Counter[Event] = Counter()
 
     @property
     def first(self) -> int:
@@ -120,6 +123,13 @@ class Ranges:
         if self._ranges[begin].last < first:
             begin += 1
         return self._ranges[begin : bisect_right(self._ranges, last, key=_FIRST)]
+
+    def some_from(self, offset: int, count: int) -> list[Range]:
+        """Return the first ranges that end at or after an offset, `count` of them at most."""
+        begin = max(bisect_right(self._ranges, offset, key=_FIRST) - 1, 0)
+        if begin < len(self._ranges) and self._ranges[begin].last < offset:
+            begin += 1
+        return self._ranges[begin : begin + count]
 
     def cut(self, first: int, last: int) -> list[Range]:
         """Return the ranges between two offsets, after cutting those that reach beyond."""

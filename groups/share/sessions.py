@@ -51,7 +51,7 @@ class SessionKey(NamedTuple):
 class ShareSession:
     """One session."""
 
-    __slots__ = ("connection", "epoch", "key", "partitions")
+    __slots__ = ("active_ms", "connection", "epoch", "key", "partitions", "window")
 
     def __init__(self, key: SessionKey, connection: Hashable) -> None:
         self.key = key
@@ -60,6 +60,9 @@ class ShareSession:
         self.epoch = 1
         # In the order in which they came.
         self.partitions: dict[TopicPartition, None] = {}
+        # For display: the records that the last fetch asked for, and the moment of the last request.
+        self.window = 0
+        self.active_ms = 0
 
     def rotated(self) -> list[TopicPartition]:
         """Return the partitions, from another one on in every request: none is always the last."""

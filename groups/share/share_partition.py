@@ -51,7 +51,7 @@ class SharePartition:
         return self._ranges.end
 
     @property
-    def ranges(self) -> Iterable[Range]:
+    def ranges(self) -> Ranges:
         """The ranges between start and end, for display."""
         return self._ranges
 
@@ -297,6 +297,7 @@ class SharePartition:
             until_ms = now_ms + limits.avoid_last_ms
             after = after._replace(member_id=facts.member_id, lock_until_ms=until_ms)
             self._note_lock(until_ms)
+        change.events[event] += part.last - part.first + 1
         _change(part, after, change)
 
     # --- dead letters ---------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -10,6 +9,7 @@ from groups.context import InternalError
 from groups.effects import Done, EncodedRecord, Journal, Undo
 from groups.errors import GroupNotFound, NotLoaded, append_error
 from groups.share.config import ShareConfig
+from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits
 from groups.share.ranges import Change
 from groups.share.share_partition import SharePartition
@@ -73,7 +73,7 @@ class ShareTable:
         self.journal = Journal()
         self.timers = Timers()
         self.internal_errors: list[InternalError] = []
-        self.counts: Counter[str] = Counter()
+        self._counts: dict[str, GroupCounts] = {}
         self._freed: dict[ShareKey, None] = {}
         self._archiving: dict[ShareKey, None] = {}
 
@@ -99,6 +99,15 @@ class ShareTable:
     def of_group(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
         return list(self._by_group.get(group_id, ()))
+
+    def counts_of(self, group_id: str) -> GroupCounts:
+        """Return the counters of a group; they are kept while it has share-partitions."""
+        found = self._counts.get(group_id)
+        if found is None:
+            found = GroupCounts()
+            if group_id in self._by_group:
+                self._counts[group_id] = found
+        return found
 
     def known(self, key: ShareKey) -> Share:
         """Return a share-partition.
@@ -163,6 +172,8 @@ class ShareTable:
         """Forget a share-partition."""
         key = share.key
         self._put(key, None)
+        if key.group_id not in self._by_group:
+            self._counts.pop(key.group_id, None)
         self._write(share.home, encode_deletion(key), lambda: self._restore(key, share), _telling(answer))
 
     def forget(self, partition: int) -> None:
@@ -225,10 +236,9 @@ class ShareTable:
 
     def _settle(self, share: Share, change: Change) -> None:
         share.partition.settle(change)
-        for part in change.ranges:
-            self.counts[part.state.name.lower()] += part.last - part.first + 1
-            if part.state == RecordState.ARCHIVING:
-                self._archiving[share.key] = None
+        self.counts_of(share.key.group_id).settled(change)
+        if any(part.state == RecordState.ARCHIVING for part in change.ranges):
+            self._archiving[share.key] = None
 
     def _record(self, share: Share, change: Change) -> EncodedRecord:
         share.updates += 1
@@ -276,8 +286,6 @@ class ShareTable:
             return
         change = share.partition.expire(self.limits(share.key.group_id), now_ms)
         self._freed[share.key] = None
-        if change is not None:
-            self.counts["lock_timeouts"] += sum(part.last - part.first + 1 for part in change.ranges)
         self.store(share, change, no_answer)
 
     def timer_failed(self, timer: TimerKey, error: Exception) -> None:

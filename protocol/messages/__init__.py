@@ -82,6 +82,8 @@ DECLARED: Final = (
     ApiKey.KAWAL_CONNECTIONS,
     ApiKey.KAWAL_TOPICS,
     ApiKey.KAWAL_PRODUCERS,
+    ApiKey.KAWAL_QUEUES,
+    ApiKey.KAWAL_QUEUE_CHANGES,
 )
 """The APIs that have a file here."""
 

@@ -35,6 +35,8 @@ from protocol.messages import (
     kawal_connections,
     kawal_groups,
     kawal_producers,
+    kawal_queue_changes,
+    kawal_queues,
     kawal_topics,
     leave_group,
     list_config_resources,
@@ -319,6 +321,17 @@ CASES: list[Case] = [
         (2,),
     ),
     Case(ApiKey.KAWAL_PRODUCERS, 0, lambda: kawal_producers.KawalProducersRequest(topic="t")),
+    Case(ApiKey.KAWAL_QUEUES, 0, lambda: kawal_queues.KawalQueuesRequest(group_ids=["g"])),
+    Case(
+        ApiKey.KAWAL_QUEUE_CHANGES,
+        0,
+        lambda: kawal_queue_changes.KawalQueueChangesRequest(
+            group_id="g",
+            action=kawal_queue_changes.QueueAction.PURGE,
+            topics=[kawal_queue_changes.QueueTopicItem(topic_name="t", partitions=[])],
+        ),
+        (0, 1),
+    ),
     Case(
         ApiKey.CREATE_TOPICS,
         7,

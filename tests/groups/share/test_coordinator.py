@@ -122,7 +122,7 @@ def test_locks_run_out_by_the_clock_and_free_the_records() -> None:
     driver.advance(1)
     assert driver.shown() == [(0, 9, "available", 1)]
     assert driver.machine.take_freed() == [KEY]
-    assert driver.machine.counts["lock_timeouts"] == 10
+    assert driver.machine.counts_of("g").lock_timeouts == 10
 
 
 def test_locks_that_ran_out_without_being_stored_are_tried_again() -> None:

@@ -1,0 +1,147 @@
+"""Share-partitions and members as operators see them."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from groups.share.departures import Departure
+from groups.share.ranges import Facts, StoredRange
+from groups.share.sessions import SessionKey, ShareSession
+from groups.share.share_partition import SharePartition
+from groups.share.show import (
+    RANGES_PER_STEP,
+    Shown,
+    Totals,
+    held,
+    is_unfinished,
+    lock_left_ms,
+    member_row,
+    parts_of,
+    totals_of,
+)
+from groups.share.states import RecordState
+from tests.groups.share.driver import KEY, Driver
+
+ACCEPT, RELEASE, REJECT = 1, 2, 3
+
+
+def partition_of(driver: Driver) -> SharePartition:
+    found = driver.machine.find(KEY)
+    assert found is not None
+    return found
+
+
+def totals(partition: SharePartition) -> tuple[Totals, int]:
+    """Return the totals and the number of pauses."""
+    steps, pauses = totals_of(partition), 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, pauses
+        pauses += 1
+
+
+def worked_on() -> Driver:
+    """Return ten records: 0 to 3 acquired, 4 accepted, 5 rejected, 6 to 9 given back, 6 and 7 taken again."""
+    driver = Driver()
+    driver.initialize()
+    driver.acquire("m1", 10)
+    driver.say("m1", 4, 9, ACCEPT, REJECT, RELEASE, RELEASE, RELEASE, RELEASE)
+    driver.acquire("m2", 10, max_records=2)
+    return driver
+
+
+def test_records_are_counted_by_state_deliveries_and_member() -> None:
+    found, pauses = totals(partition_of(worked_on()))
+    assert (found.acquired, found.available, found.released) == (6, 2, 2)
+    assert (found.acknowledged, found.archived) == (1, 1)
+    assert (found.deliveries, found.pending) == ({1: 6, 2: 2}, {"m1": 4, "m2": 2})
+    assert pauses == 0
+
+
+def test_very_many_ranges_are_looked_at_in_parts_and_none_is_counted_twice() -> None:
+    partition = SharePartition(0)
+    count = 2 * RANGES_PER_STEP + 100
+    stored = [
+        StoredRange(number, number, RecordState.AVAILABLE if number % 2 else RecordState.ACKNOWLEDGED, 1)
+        for number in range(1, count)
+    ]
+    partition.replay(0, stored)
+    found, pauses = totals(partition)
+    assert pauses == 2
+    assert found.acknowledged + found.available == count
+    offsets = [(shown.first, shown.last) for shown in chain.from_iterable(parts_of(partition))]
+    assert offsets == [(number, number) for number in range(count)]
+
+
+def test_a_change_between_two_parts_counts_no_record_twice() -> None:
+    partition = SharePartition(0)
+    count = 2 * RANGES_PER_STEP
+    partition.replay(
+        0, [StoredRange(number, number, RecordState.AVAILABLE, 1 + number % 2) for number in range(count)]
+    )
+    parts = parts_of(partition)
+    first = next(parts)
+    partition.move_log_start(count - 10)
+    rest = list(chain.from_iterable(parts))
+    offsets = [shown.first for shown in (*first, *rest)]
+    assert offsets == [*range(RANGES_PER_STEP), *range(count - 10, count)]
+
+
+def test_records_in_work_are_found_by_member_between_two_offsets() -> None:
+    found = held(partition_of(worked_on()), 2, 6)
+    assert {member: [part[:2] for part in parts] for member, parts in found.items()} == {
+        "m1": [(2, 3)],
+        "m2": [(6, 6)],
+    }
+
+
+def test_only_records_that_are_not_finished_are_shown() -> None:
+    parts = chain.from_iterable(parts_of(partition_of(worked_on())))
+    assert [part[:2] for part in filter(is_unfinished, parts)] == [(0, 3), (6, 7), (8, 9)]
+
+
+def test_the_time_that_is_left_of_a_lock() -> None:
+    acquired = Facts(RecordState.ACQUIRED, 1, "m", 700)
+    assert (lock_left_ms(acquired, 200), lock_left_ms(acquired, 900)) == (500, 0)
+    assert lock_left_ms(Shown(0, 0, Facts(RecordState.AVAILABLE, 1)).facts, 0) == 0
+
+
+def departed(returned: int) -> Departure:
+    departure = Departure(400)
+    departure.returned = returned
+    return departure
+
+
+@pytest.mark.parametrize(
+    ("departure", "is_member", "pending", "status", "idle_ms"),
+    [
+        (None, True, 0, "Running", -1),
+        (departed(0), True, 0, "Leaving", 600),
+        (departed(9), True, 0, "Leaving", 600),
+        (departed(9), False, 0, "Exit", 600),
+        (departed(0), False, 2, "Exit", 600),
+        (departed(0), False, 0, "Complete", 600),
+        (None, False, 2, "Exit", -1),
+    ],
+)
+def test_the_status_of_a_member_without_a_session(
+    departure: Departure | None, is_member: bool, pending: int, status: str, idle_ms: int
+) -> None:
+    row = member_row(
+        "m", session=None, departure=departure, is_member=is_member, pending=pending, now_ms=1_000
+    )
+    assert (row.status, row.idle_ms, row.window, row.slots) == (status, idle_ms, 0, 0)
+
+
+@pytest.mark.parametrize(("pending", "slots"), [(0, 500), (120, 380), (700, 0)])
+def test_a_member_with_a_session_runs_and_has_slots(pending: int, slots: int) -> None:
+    session = ShareSession(SessionKey("g", "m"), 1)
+    session.window, session.active_ms = 500, 250
+    row = member_row(
+        "m", session=session, departure=departed(1), is_member=False, pending=pending, now_ms=1_000
+    )
+    assert (row.status, row.window, row.slots, row.idle_ms) == ("Running", 500, slots, 750)
