@@ -44,6 +44,11 @@ def ask(bootstrap: str, request: Any, version: int) -> Any:
         ) from error
 
 
+def ask_private(bootstrap: str, request: Any) -> Any:
+    """Send a request that only Kawal knows, and return its answer.  Raises: NotKawal, CommandError."""
+    return ask_server(bootstrap, request, 0)
+
+
 def check(code: int, message: str | None, what: str) -> None:
     """Raise CommandError, naming `what`, unless the code is 0."""
     if code:

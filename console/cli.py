@@ -45,6 +45,7 @@ COMMANDS: dict[str, Command] = {
     "producers": Command("console.commands.producers", "show last numbers of producers known by name"),
     "users": Command("console.commands.users", "list, add, alter and remove users who may log in"),
     "acls": Command("console.commands.acls", "list, add and remove rules about who may do what"),
+    "queues": Command("console.commands.queues", "list, describe, look at and change share groups"),
     "quotas": Command("console.commands.quotas", "list, set and remove limits on what clients may take"),
     "audit": Command("console.commands.audit", "print who logged in, what was denied, what was changed"),
     "configs": Command("console.commands.configs", "show and change settings of topics, brokers, groups"),
