@@ -231,6 +231,7 @@ class Config:
     kawal_http_listen: str = _of("kawal.http.listen")
     kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
     kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
+    kawal_metrics_share_groups_max: int = _of("kawal.metrics.share.groups.max")
     kawal_loop_turn_log_ms: int = _of("kawal.loop.turn.log.ms")
     kawal_request_log: tuple[str, ...] = _of("kawal.request.log")
     kawal_request_log_rate: int = _of("kawal.request.log.rate")

@@ -63,6 +63,7 @@ ALSO_RELOADED: Final = frozenset({
     "kawal.shutdown.timeout.ms",
     "kawal.metrics.partitions.max",
     "kawal.metrics.group.partitions.max",
+    "kawal.metrics.share.groups.max",
     "kawal.log.format",
     "kawal.log.level",
 })  # fmt: skip

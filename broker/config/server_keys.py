@@ -369,6 +369,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.metrics.group.partitions.max", INT, 1000,
         "Partitions of consumer groups with metrics of their own (offset, lag); groups left out are counted.",
         minimum=0, unit="partitions"),
+    Key("kawal.metrics.share.groups.max", INT, 1000,
+        "Share groups with metrics of their own, by name; those left out are counted.",
+        minimum=0, unit="groups"),
     Key("kawal.loop.turn.log.ms", INT, 20,
         "Turns of the event loop that take more processor than this, or ten times as long, are logged with "
         "their client and stack.", minimum=1, unit="ms", dynamic=True),

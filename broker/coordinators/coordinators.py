@@ -135,6 +135,11 @@ class NodeCoordinators:
         return self._transactions
 
     @property
+    def maybe_shares(self) -> Shares | None:
+        """The share coordinator, if there is a share group, or was one."""
+        return self._shares
+
+    @property
     def markers(self) -> MarkerWriter:
         """The writer of transactions' ends."""
         if self._markers is None:

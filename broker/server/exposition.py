@@ -2,7 +2,7 @@
 
 Durations are in seconds and sizes in bytes, as is usual in Prometheus.  Cardinality is bounded: requests by
 the APIs and versions that are served, partitions by `kawal.metrics.partitions.max`, those of groups by
-`kawal.metrics.group.partitions.max`.
+`kawal.metrics.group.partitions.max`, and share groups by `kawal.metrics.share.groups.max`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import GCCollector, ProcessCollector
 from prometheus_client.core import (
@@ -30,6 +30,9 @@ from broker.server.group_exposition import group_families
 from broker.server.transaction_exposition import transaction_families
 from broker.snapshot import HistogramCopy, Snapshot
 from protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from broker.fetching.share_snapshot import ShareSnapshot
 
 SECOND_NS: Final = 1_000_000_000
 
@@ -112,11 +115,15 @@ def _encoder_for(accept: str) -> tuple[Callable[..., bytes], str]:
 
 
 def render(
-    snapshot: Snapshot, groups: GroupSnapshot, transactions: TransactionSnapshot, accept: str
+    snapshot: Snapshot,
+    groups: GroupSnapshot,
+    transactions: TransactionSnapshot,
+    accept: str,
+    shares: ShareSnapshot | None = None,
 ) -> tuple[bytes, str]:
     """Return the exposition text and its content type, in the form that the Accept header prefers."""
     registry = CollectorRegistry()
-    registry.register(_SnapshotCollector(snapshot, groups, transactions))
+    registry.register(_SnapshotCollector(snapshot, groups, transactions, shares))
     ProcessCollector(registry=registry)
     GCCollector(registry=registry)
     encoder, content_type = _encoder_for(accept)
@@ -124,10 +131,17 @@ def render(
 
 
 class _SnapshotCollector(Collector):
-    def __init__(self, snapshot: Snapshot, groups: GroupSnapshot, transactions: TransactionSnapshot) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        groups: GroupSnapshot,
+        transactions: TransactionSnapshot,
+        shares: ShareSnapshot | None,
+    ) -> None:
         self._snapshot = snapshot
         self._groups = groups
         self._transactions = transactions
+        self._shares = shares
 
     def collect(self) -> Iterable[Metric]:
         """Yield all families of our own."""
@@ -146,6 +160,10 @@ class _SnapshotCollector(Collector):
         yield from group_families(self._groups)
         yield from transaction_families(self._transactions)
         yield from audit_families(snapshot.audit)
+        if self._shares is not None:
+            from broker.server.share_exposition import share_families  # nothing of it without share groups
+
+            yield from share_families(self._shares)
         yield from _disk_families(snapshot.data_directory)
 
 

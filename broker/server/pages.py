@@ -5,7 +5,8 @@ This module is imported at the first request, so that it does not slow the start
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -15,6 +16,9 @@ from broker.core import Broker
 from broker.server.exposition import render
 from broker.server.http import HttpRequest, Page, Route
 from broker.snapshot import Snapshot, not_ready
+
+if TYPE_CHECKING:
+    from broker.fetching.share_snapshot import ShareSnapshot
 
 UNAVAILABLE = 503
 END = object()
@@ -36,18 +40,15 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
                 now_ms=now_ms(),
             )
         groups = GroupSnapshot(held_partitions=broker.retention.held_partitions)
-        steps = groups.steps(broker.groups, broker, broker.clock, now_ms())
-        while True:
-            with turns.aside(turns.http):
-                if next(steps, END) is END:
-                    break
-            await trio.lowlevel.checkpoint()
+        await _run(broker, groups.steps(broker.groups, broker, broker.clock, now_ms()))
+        shares = await _share_groups(broker, now_ms)
         body, content_type = await trio.to_thread.run_sync(
             render,
             snapshot,
             groups,
             transactions,
             request.headers.get("accept", ""),
+            shares,
             limiter=one_at_a_time,
         )
         return Page(body, content_type=content_type)
@@ -64,3 +65,25 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
         return Page(b"ready\n")
 
     return {"/metrics": Route(metrics), "/healthz": Route(healthz), "/readyz": Route(readyz)}
+
+
+async def _run(broker: Broker, steps: Iterator[None]) -> None:
+    """Run the steps on the event loop, with other work in between."""
+    turns = broker.stats.turns
+    while True:
+        with turns.aside(turns.http):
+            if next(steps, END) is END:
+                return
+        await trio.lowlevel.checkpoint()
+
+
+async def _share_groups(broker: Broker, now_ms: Callable[[], int]) -> ShareSnapshot | None:
+    """Return the state of share groups; None, and nothing is imported, if there are none."""
+    shares = broker.coordinators.maybe_shares
+    if shares is None:
+        return None
+    from broker.fetching.share_snapshot import ShareSnapshot
+
+    snapshot = ShareSnapshot()
+    await _run(broker, snapshot.steps(broker, broker.groups, shares, broker.clock, now_ms()))
+    return snapshot

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
+from broker.fetching.share_snapshot import ShareSnapshot
 from broker.loop.histogram import BITS, Histogram
 from broker.server.audit_setup import make_trail
 from broker.server.exposition import render
@@ -59,7 +60,7 @@ def text_of(gateway: Gateway) -> str:
     groups = GroupSnapshot(held_partitions=gateway.broker.retention.held_partitions)
     broker = gateway.broker
     list(groups.steps(broker.groups, broker, broker.clock, gateway.now_ms))
-    body, content_type = render(snapshot, groups, TransactionSnapshot(), "")
+    body, content_type = render(snapshot, groups, TransactionSnapshot(), "", ShareSnapshot())
     assert content_type.startswith("text/plain")
     return body.decode()
 
