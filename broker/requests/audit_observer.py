@@ -30,7 +30,7 @@ NAMES: Final = ("name", "topic", "topic_name", "group_id", "resource_name", "tra
 """The fields of answers, and of requests, that name what is denied."""
 
 SHOWN_MAX: Final = 5
-VISITED_MAX: Final = 2_000
+VISITED_MAX: Final = 500
 """The items of an answer that are looked at for names: an answer may have 100,000."""
 
 _CLAIMED: Final = re.compile(r"user (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
@@ -126,7 +126,7 @@ class _Names:
             if isinstance(value, list) and value and hasattr(type(value[0]), "__wire__"):
                 for inner in value:
                     self._look(inner, name)
-                    if self._left < 0:
+                    if self._left < 0 or len(self.found) >= SHOWN_MAX:
                         return
 
     def _by_id(self, item: Any) -> str:

@@ -6,7 +6,7 @@ takes the response, and records the events.  A partition or group that is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -20,8 +20,24 @@ from protocol.messages.kawal_databases import DatabaseAction
 TOPICS_MAX: Final = 100
 """The topics of one request that have events of their own; the rest are counted."""
 
+LOOKS_MAX: Final = 1_000
+"""The partitions of one request that are looked at before it is handled: about a millisecond of the loop."""
+
 Answered = Callable[[Any], None]
 """Takes the response."""
+
+
+class _Looks:
+    """The looks at partitions that one request has left."""
+
+    def __init__(self) -> None:
+        self.left = LOOKS_MAX
+
+    def some(self, partitions: Iterable[int]) -> list[int]:
+        """Take as many of these partitions as may be looked at and shown."""
+        found = list(islice(partitions, min(self.left, ITEMS_MAX)))
+        self.left -= len(found)
+        return found
 
 
 class Watcher:
@@ -62,21 +78,24 @@ def error_name(code: int) -> str:
     return ErrorCode(code).name
 
 
-def _committed(broker: Any, group: str, topic: str, partitions: Iterator[int]) -> dict[str, int]:
-    """Return the offsets of a group in the first of these partitions."""
-    found = {index: broker.groups.committed(group, topic, index) for index in islice(partitions, ITEMS_MAX)}
+def _committed(broker: Any, group: str, topic: str, partitions: Iterable[int]) -> dict[str, int]:
+    """Return the offsets of a group in these partitions."""
+    found = {index: broker.groups.committed(group, topic, index) for index in partitions}
     return {str(index): entry.offset for index, entry in found.items() if entry is not None}
 
 
 def _delete_groups(watcher: Watcher, call: Call[Any]) -> Answered:
-    broker = watcher.broker
+    broker, looks = watcher.broker, _Looks()
     before: dict[str, dict[str, dict[str, int]]] = {}
     for group in call.request.groups_names[:TOPICS_MAX]:
+        if not looks.left:
+            break
         offsets = before.setdefault(group, {})
-        for name in sorted(broker.groups.topics_read(group))[:ITEMS_MAX]:
+        for name in islice(broker.groups.topics_read(group), ITEMS_MAX):
             topic = broker.catalogue.find(name)
             if topic is not None:
-                offsets[name] = _committed(broker, group, name, iter(range(topic.partition_count)))
+                parts = looks.some(range(topic.partition_count))
+                offsets[name] = _committed(broker, group, name, parts)
 
     def answered(response: Any) -> None:
         for result in response.results[:TOPICS_MAX]:
@@ -89,10 +108,10 @@ def _delete_groups(watcher: Watcher, call: Call[Any]) -> Answered:
 
 
 def _offset_delete(watcher: Watcher, call: Call[Any]) -> Answered:
-    group = call.request.group_id
+    group, looks = call.request.group_id, _Looks()
     before = {
         topic.name: _committed(
-            watcher.broker, group, topic.name, (item.partition_index for item in topic.partitions)
+            watcher.broker, group, topic.name, looks.some(item.partition_index for item in topic.partitions)
         )
         for topic in call.request.topics[:TOPICS_MAX]
     }
@@ -109,15 +128,16 @@ def _offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
     request = call.request
     if request.generation_id_or_member_epoch >= 0 or request.member_id:
         return None
-    broker, group = watcher.broker, request.group_id
+    broker, group, looks = watcher.broker, request.group_id, _Looks()
     before: dict[str, object] = {}
     after: dict[str, object] = {}
     for topic in request.topics[:TOPICS_MAX]:
         known = None if topic.name else broker.catalogue.by_id.get(topic.topic_id)
         name = topic.name or (str(topic.topic_id) if known is None else known.name)
-        parts = topic.partitions[:ITEMS_MAX]
-        before[name] = _committed(broker, group, name, (item.partition_index for item in parts))
-        after[name] = {str(item.partition_index): item.committed_offset for item in parts}
+        offsets = {item.partition_index: item.committed_offset for item in topic.partitions[:ITEMS_MAX]}
+        shown = looks.some(offsets)
+        before[name] = _committed(broker, group, name, shown)
+        after[name] = {str(index): offsets[index] for index in shown}
 
     def answered(response: Any) -> None:
         codes = _codes(response.topics, "name")
@@ -146,7 +166,7 @@ def _share_offsets(event: str) -> Callable[[Watcher, Call[Any]], Answered]:
                 f"{item.partition_index}: {item.start_offset}"
                 for item in getattr(topic, "partitions", ())[:ITEMS_MAX]
             ]
-            for topic in request.topics[:TOPICS_MAX]
+            for topic in request.topics[:ITEMS_MAX]
         }
 
         def answered(response: Any) -> None:
@@ -165,20 +185,24 @@ def _share_offsets(event: str) -> Callable[[Watcher, Call[Any]], Answered]:
 
 
 def _delete_records(watcher: Watcher, call: Call[Any]) -> Answered:
-    broker = watcher.broker
+    broker, looks = watcher.broker, _Looks()
     before: dict[str, dict[str, int]] = {}
     for topic in call.request.topics[:TOPICS_MAX]:
         known = broker.catalogue.find(topic.name)
+        stored = 0 if known is None or known.view is not None else known.partition_count
         before[topic.name] = {
-            str(item.partition_index): broker.topics.partition(known, item.partition_index).log_start
-            for item in topic.partitions[:ITEMS_MAX]
-            if known is not None and known.view is None and 0 <= item.partition_index < known.partition_count
+            str(index): broker.topics.partition(known, index).log_start
+            for index in looks.some(item.partition_index for item in topic.partitions)
+            if 0 <= index < stored
         }
 
     def answered(response: Any) -> None:
+        told = _Looks()
         for topic in response.topics[:TOPICS_MAX]:
-            after = {str(item.partition_index): item.low_watermark for item in topic.partitions[:ITEMS_MAX]}
-            codes = {item.partition_index: item.error_code for item in topic.partitions}
+            parts = topic.partitions[: min(told.left, ITEMS_MAX)]
+            told.left -= len(parts)
+            after = {str(item.partition_index): item.low_watermark for item in parts}
+            codes = {item.partition_index: item.error_code for item in topic.partitions[:LOOKS_MAX]}
             starts = before.get(topic.name)
             watcher.tell(call, "records.deleted", "topic", topic.name, codes, before=starts, after=after)
         _tell_rest(watcher, call, "records.deleted", len(response.topics))
@@ -209,7 +233,7 @@ def _databases(watcher: Watcher, call: Call[Any]) -> Answered | None:
 def _codes(topics: Any, field: str) -> dict[str, int]:
     """Return the error codes of partitions, as far as events show them."""
     parts = ((getattr(topic, field), item) for topic in topics for item in topic.partitions)
-    return {f"{name}-{item.partition_index}": item.error_code for name, item in islice(parts, 20 * ITEMS_MAX)}
+    return {f"{name}-{item.partition_index}": item.error_code for name, item in islice(parts, LOOKS_MAX)}
 
 
 def _tell_rest(watcher: Watcher, call: Call[Any], event: str, count: int) -> None:

@@ -126,3 +126,30 @@ def test_what_is_denied_is_told_with_its_error(gateway: Audited) -> None:
     client.call(DeleteGroupsRequest(groups_names=["g"]), 2)
     event = gateway.last("group.deleted")
     assert event["errors"] == {"group": ErrorCode.GROUP_AUTHORIZATION_FAILED.name}
+
+
+def test_what_is_there_before_is_looked_at_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Audited()
+    admin = gateway.admin
+    for number in range(30):
+        create(admin, f"t{number}", partitions=60)
+    for group in ("g", "h"):
+        commit(admin, group, *((f"t{number}", 0, 1) for number in range(30)))
+    looks = [0]
+    committed = gateway.broker.groups.committed
+
+    def counted(group: str, topic: str, partition: int) -> object:
+        looks[0] += 1
+        return committed(group, topic, partition)
+
+    monkeypatch.setattr(gateway.broker.groups, "committed", counted)
+    admin.call(DeleteGroupsRequest(groups_names=["g", "h"]), 2)
+    assert looks == [1_000]
+    assert [event["outcome"] for event in gateway.named("group.deleted")] == ["ok", "ok"]
+
+
+def test_of_many_groups_the_rest_is_counted(gateway: Audited) -> None:
+    names = [f"g{number}" for number in range(130)]
+    gateway.admin.call(DeleteGroupsRequest(groups_names=names), 2)
+    assert len(gateway.named("group.deleted")) == 100
+    assert gateway.last("audit.repeats")["left_out"] == 30

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from broker.config.config import config_of
+from broker.security.audit_trail import Batch, Done
+from broker.server.audit_setup import make_trail
 from broker.server.tls import make_tls, settings_of
 from broker.server.tls_transport import CHUNK_BYTES, HandshakeRefused, TlsTransport
 from protocol.framing import RequestReader
@@ -119,6 +121,20 @@ def test_the_principal_is_the_certificate_s_name_by_the_rules(pair: MakePair) ->
     mapped = pair(**trusted, principal_mapping_rules="RULE:^CN=(.*?),.*$/$1/L")
     mapped.shake_hands(mapped.client(CLIENT_KEY + CLIENT))
     assert mapped.transport.connection.principal == "User:dave"
+
+
+def test_only_a_client_with_a_certificate_has_logged_in_for_the_audit_log(pair: MakePair) -> None:
+    told: list[tuple[str, str]] = []
+
+    def write(batch: Batch, done: Done) -> None:
+        told.extend((event["event"], event["user"]) for event in batch.events)
+        done(None)
+
+    for pem in ("", CLIENT_KEY + CLIENT):
+        here = pair(client_auth="requested", truststore_certificates=CA)
+        make_trail(here.gateway.broker, here.gateway.config, write)
+        here.shake_hands(here.client(pem))
+    assert told == [("login.ok", "User:CN=Dave,OU=dev,O=lab")]
 
 
 def test_a_certificate_that_no_rule_matches_ends_the_connection(pair: MakePair) -> None:
