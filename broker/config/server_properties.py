@@ -18,7 +18,7 @@ from broker.config.config import Config, key_of
 from broker.config.config_keys import ConfigError, Setting
 from broker.config.config_providers import resolved
 from broker.config.kafka_keys import INSTEAD, KAFKA_KEYS, PROTECTIVE
-from broker.config.kafka_values import ASSIGNORS, HANDLER_KEY, refusal
+from broker.config.kafka_values import ASSIGNORS, HANDLER_KEY, OF_OTHER_BROKERS, refusal
 from broker.config.listener_keys import ListenerKey, is_listener_key, parts_of
 from broker.config.listener_specs import SecurityProtocol, parse_protocol_map
 from broker.config.properties import Property, read_properties
@@ -153,7 +153,7 @@ def _setting(entry: Property) -> Setting | None:
     if name in KEYS or (base in KEYS and of_listener):
         key_of(name)
         return _of_this_server(entry)
-    if base in KAFKA_KEYS and base.startswith(PROTECTIVE):
+    if base.startswith(OF_OTHER_BROKERS) or (base in KAFKA_KEYS and base.startswith(PROTECTIVE)):
         why = refusal(base, value.strip(), parts.mechanism)
         if why is not None:
             raise ConfigError(name, None, why)

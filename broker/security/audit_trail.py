@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from broker.security.audit_repeats import Repeats
@@ -22,9 +23,13 @@ from broker.security.audit_repeats import Repeats
 logger = logging.getLogger("kawal.audit")
 
 QUEUE_MAX: Final = 10_000
-"""The most events that wait, of 1 KB mostly and 64 KiB at most."""
+"""The most events that wait, of 1 KB mostly."""
 
 BATCH_MAX: Final = 500
+BATCH_CHARACTERS_MAX: Final = 128 << 10
+"""A batch is at most 1 MiB as JSON, where a character may take six bytes: segments may be as small."""
+
+EVENT_CHARACTERS_MAX: Final = 16 << 10
 
 RETRY_MS: Final = 1_000
 STALL_MS: Final = 5_000
@@ -76,7 +81,8 @@ class AuditTrail:
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._after = after
-        self._queue: deque[Event] = deque()
+        # With the characters of each.
+        self._queue: deque[tuple[Event, int]] = deque()
         self._batch: Batch | None = None
         self._batches = 0
         self._next_sink = 0
@@ -108,8 +114,14 @@ class AuditTrail:
 
     def record(self, event: str, *, outcome: str = "ok", **fields: object) -> None:
         """Have an event written; fields that are None or empty texts are left out."""
-        shown = {name: short(value) for name, value in fields.items() if value is not None and value != ""}
-        self._put({"time_ms": self._wall_ms(), "event": event, "outcome": outcome, **shown})
+        shortener = Shortener()
+        shown = {
+            name: shortener.short(value)
+            for name, value in fields.items()
+            if value is not None and value != ""
+        }
+        made = {"time_ms": self._wall_ms(), "event": event, "outcome": outcome, **shown}
+        self._put(made, shortener.characters)
         self._start()
 
     def record_limited(self, event: str, kind: tuple[str, ...], **fields: Any) -> None:
@@ -134,9 +146,9 @@ class AuditTrail:
         if others:
             self.record("audit.repeats", of="other events", left_out=others)
 
-    def _put(self, event: Event) -> None:
+    def _put(self, event: Event, characters: int) -> None:
         if len(self._queue) < QUEUE_MAX:
-            self._queue.append(event)
+            self._queue.append((event, characters))
             return
         self.dropped += 1
         self._lost += 1
@@ -149,13 +161,22 @@ class AuditTrail:
             return
         if self._lost:
             gap = {"time_ms": self._wall_ms(), "event": "audit.gap", "outcome": "failed"}
-            self._queue.appendleft({**gap, "left_out": self._lost})
+            self._queue.appendleft(({**gap, "left_out": self._lost}, 0))
             self._lost = 0
-        count = min(BATCH_MAX, len(self._queue))
-        self._batch = Batch([self._queue.popleft() for _ in range(count)])
+        self._batch = Batch(list(self._taken()))
         self._batches += 1
         self._next_sink = 0
         self._pass_on()
+
+    def _taken(self) -> Iterator[Event]:
+        """Yield the events of the next batch, at least one."""
+        room = BATCH_CHARACTERS_MAX
+        for _ in range(BATCH_MAX):
+            event, characters = self._queue.popleft()
+            yield event
+            room -= characters
+            if not self._queue or room < self._queue[0][1]:
+                return
 
     def _pass_on(self) -> None:
         assert self._batch is not None, "a batch is under way"
@@ -197,7 +218,7 @@ class AuditTrail:
 
     def rest(self) -> list[Event]:
         """Take all that is not written, for the end of the server."""
-        events = [*([] if self._batch is None else self._batch.events), *self._queue]
+        events = [*([] if self._batch is None else self._batch.events), *(each for each, _ in self._queue)]
         self._batch = None
         self._queue.clear()
         return events
@@ -211,22 +232,38 @@ def refusal_text(reason: str) -> str:
     )
 
 
-def short(value: object) -> object:
-    """Return a value fit for an event: texts are cut, collections have few entries."""
-    if isinstance(value, str):
-        return value if len(value) <= TEXT_MAX else f"{value[:TEXT_MAX]}…"
-    if isinstance(value, bool | int | float) or value is None:
-        return value
-    if isinstance(value, Mapping):
-        cut = {str(short(str(name))): short(each) for name, each in _first(value.items())}
-        return cut if len(value) <= ITEMS_MAX else {**cut, "…": len(value) - ITEMS_MAX}
-    if isinstance(value, list | tuple | set | frozenset):
-        listed = [short(each) for each in _first(value)]
-        return listed if len(value) <= ITEMS_MAX else [*listed, f"… and {len(value) - ITEMS_MAX} more"]
-    return short(str(value))
+class Shortener:
+    """Makes the values of one event fit for it: texts are cut, and collections have few entries."""
 
+    def __init__(self) -> None:
+        self.characters = 0
 
-def _first(items: Any) -> list[Any]:
-    from itertools import islice
+    def short(self, value: object) -> object:
+        """Return a value, or what is left of it."""
+        if isinstance(value, bool | int | float) or value is None:
+            self.characters += 8
+            return value
+        if isinstance(value, Mapping):
+            return self._mapping(value)
+        if isinstance(value, list | tuple | set | frozenset):
+            listed = [self.short(each) for each in self._some(value)]
+            left = len(value) - len(listed)
+            return [*listed, f"… and {left} more"] if left else listed
+        text = str(value)
+        room = min(TEXT_MAX, max(0, EVENT_CHARACTERS_MAX - self.characters))
+        self.characters += min(len(text), room) + 4
+        return text if len(text) <= room else f"{text[:room]}…"
 
-    return list(islice(items, ITEMS_MAX))
+    def _mapping(self, value: Mapping[Any, object]) -> dict[str, object]:
+        cut: dict[str, object] = {}
+        for name in self._some(value):
+            cut[str(self.short(str(name)))] = self.short(value[name])
+        left = len(value) - len(cut)
+        return {**cut, "…": left} if left else cut
+
+    def _some(self, values: Iterable[Any]) -> Iterator[Any]:
+        """Yield the first entries, as long as there is room."""
+        for value in islice(values, ITEMS_MAX):
+            if self.characters >= EVENT_CHARACTERS_MAX:
+                return
+            yield value

@@ -128,6 +128,8 @@ class TlsTransport(PlainTransport):
             self.connection.ready_by_ms = None
             audit = self.connection.stats.audit
             if audit is not None and self.connection.principal != ANONYMOUS:
+                if audit.blocked:
+                    raise self._refused(f"the audit log cannot be written: {audit.blocked}")
                 audit.accepted(self.connection, "TLS")
         return True
 

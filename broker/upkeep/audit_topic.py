@@ -1,7 +1,8 @@
 """The internal topic `__kawal_audit`: a sink of the audit trail that appends each batch of events.
 
-It is created before the first batch.  A client that may alter it can change its retention, which is an event;
-its records are protected from deletion, and none but the server's are taken.
+It is created before the first batch.  It uses the space that is reserved for commits on a full disk: a client
+that deletes something to make room has to be told of.  A client that may alter it can change its retention,
+which is an event; its records are protected from deletion, and none but the server's are taken.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class AuditTopic:
             for number, (time_ms, line) in enumerate(zip(times, batch.lines, strict=True))
         ]
         try:
-            appended = vnode.log.append(partition.stream_id, encode_batch(records))
+            appended = vnode.log.append(partition.stream_id, encode_batch(records), reserved=True)
         except (WalError, DiskError) as error:
             done(f"{AUDIT_TOPIC}: {error}")
             return

@@ -145,6 +145,12 @@ def test_the_last_of_two_lines_counts_and_the_first_is_named(tmp_path: Path) -> 
     )
 
 
+def test_keys_about_connections_that_a_broker_opens_are_only_named(tmp_path: Path) -> None:
+    names = ["sasl.oauthbearer.header.urlencode", "listener.name.plaintext.sasl.login.class"]
+    (warning,) = loaded(LOCAL + "".join(f"{name}=x\n" for name in names), tmp_path).warnings
+    assert all(name in warning for name in names)
+
+
 def test_environment_and_flags_win_over_the_file(tmp_path: Path) -> None:
     text = f"{LOCAL}num.partitions=1\nnode.id=1\n"
     config = loaded(text, tmp_path, "node.id=3", KAWAL_NUM_PARTITIONS="2").config

@@ -10,6 +10,8 @@ import pytest
 from broker.security import audit_trail
 from broker.security.audit_repeats import BURST, WINDOW_MS
 from broker.security.audit_trail import (
+    BATCH_CHARACTERS_MAX,
+    EVENT_CHARACTERS_MAX,
     ITEMS_MAX,
     QUEUE_MAX,
     RETRY_MS,
@@ -18,7 +20,7 @@ from broker.security.audit_trail import (
     AuditTrail,
     Batch,
     Done,
-    short,
+    Shortener,
 )
 
 
@@ -144,6 +146,34 @@ def test_the_rest_can_be_taken_at_the_end() -> None:
     rig.trail.record("b")
     assert [event["event"] for event in rig.trail.rest()] == ["a", "b"]
     assert rig.trail.waiting == 0
+
+
+def short(value: object) -> object:
+    return Shortener().short(value)
+
+
+def test_an_event_is_bounded_however_much_a_client_says() -> None:
+    shortener = Shortener()
+    wide = {f"{number}": {f"{inner}": "x" * 1_000 for inner in range(100)} for number in range(100)}
+    found = shortener.short(wide)
+    assert shortener.characters < EVENT_CHARACTERS_MAX + 2 * TEXT_MAX
+    assert len(str(found)) < 2 * EVENT_CHARACTERS_MAX
+
+
+def test_large_events_make_small_batches() -> None:
+    rig = Rig()
+    rig.held = []
+    rig.trail.record("first")
+    for number in range(40):
+        rig.trail.record("e", name=str(number), before={str(key): "x" * 500 for key in range(50)})
+    sizes: list[int] = []
+    rig.held[0](None)
+    while len(sizes) < 40 and rig.trail.waiting:
+        before = rig.trail.waiting
+        rig.held[-1](None)
+        sizes.append(before - rig.trail.waiting)
+    assert max(sizes) <= BATCH_CHARACTERS_MAX // 10_000
+    assert sum(sizes) == 40
 
 
 def test_values_are_cut() -> None:

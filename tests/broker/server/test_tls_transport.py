@@ -4,6 +4,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,6 +136,15 @@ def test_only_a_client_with_a_certificate_has_logged_in_for_the_audit_log(pair: 
         make_trail(here.gateway.broker, here.gateway.config, write)
         here.shake_hands(here.client(pem))
     assert told == [("login.ok", "User:CN=Dave,OU=dev,O=lab")]
+
+
+def test_a_certificate_that_cannot_be_told_is_refused_where_that_is_asked_for(pair: MakePair) -> None:
+    here = pair(client_auth="required", truststore_certificates=CA)
+    config = replace(here.gateway.config, kawal_audit_when_full="refuse")
+    trail = make_trail(here.gateway.broker, config, lambda _batch, done: done("no room"))
+    trail.record("something")
+    with pytest.raises(HandshakeRefused, match="the audit log cannot be written: no room"):
+        here.shake_hands(here.client(CLIENT_KEY + CLIENT))
 
 
 def test_a_certificate_that_no_rule_matches_ends_the_connection(pair: MakePair) -> None:

@@ -70,3 +70,15 @@ def test_it_goes_on_after_a_restart(gateway: Audited) -> None:
     gateway.restart()
     before = len(read(gateway.admin, AUDIT_TOPIC))
     assert before == len(gateway.events) == 2
+
+
+def test_after_a_crash_there_are_the_events_that_were_durable_in_their_order(gateway: Audited) -> None:
+    for number in range(5):
+        create(gateway.admin, f"t{number}")
+    gateway.settle()
+    durable = read(gateway.admin, AUDIT_TOPIC)
+    gateway.trail.record("too late")
+    gateway.crash()
+    found = read(gateway.admin, AUDIT_TOPIC)
+    assert found[: len(durable)] == durable
+    assert len(found) <= len(durable) + 1
