@@ -1,4 +1,4 @@
-"""The requests whose changes are not in the catalogue: progress of groups, records, databases.
+"""The requests whose changes are not in the catalogue: progress of groups, records, databases, log levels.
 
 Each has a function that looks at what the request asks for, and at what is there before it; it returns what
 takes the response, and records the events.  A partition or group that is refused has the outcome `failed`.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from broker.catalogue.config_resources import ResourceType
 from broker.loop.auditor import actor_of
 from broker.loop.call import Call
 from broker.security.audit_trail import ITEMS_MAX, AuditTrail
@@ -230,6 +231,30 @@ def _databases(watcher: Watcher, call: Call[Any]) -> Answered | None:
     return answered
 
 
+def _loggers(watcher: Watcher, call: Call[Any]) -> Answered | None:
+    """Watch changes of log levels, which last until the server stops and are in no record."""
+    request = call.request
+    asked = [
+        resource for resource in request.resources if resource.resource_type == ResourceType.BROKER_LOGGER
+    ]
+    if request.validate_only or not asked:
+        return None
+    levels = watcher.broker.loggers.levels()
+    after = {line.name: line.value for resource in asked for line in resource.configs}
+    before = {name: levels.get(name) for name in after}
+
+    def answered(response: Any) -> None:
+        codes = {
+            result.resource_name: result.error_code
+            for result in response.responses
+            if result.resource_type == ResourceType.BROKER_LOGGER
+        }
+        node = str(watcher.broker.config.node_id)
+        watcher.tell(call, "configs.changed", "logger", node, codes, before=before, after=after)
+
+    return answered
+
+
 def _codes(topics: Any, field: str) -> dict[str, int]:
     """Return the error codes of partitions, as far as events show them."""
     parts = ((getattr(topic, field), item) for topic in topics for item in topic.partitions)
@@ -258,7 +283,8 @@ WATCHED: Final[dict[int, Watched]] = {
     ApiKey.DELETE_RECORDS: Watched(_delete_records),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.reset")),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.deleted")),
-    # What it does with the catalogue is refused there.
+    # What they do with the catalogue is refused there.
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Watched(_loggers, refused=False),
     ApiKey.KAWAL_DATABASES: Watched(_databases, refused=False),
 }
 """The requests by API."""

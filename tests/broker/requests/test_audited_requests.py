@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from broker.catalogue.config_resources import ResourceType
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -19,6 +20,11 @@ from protocol.messages.delete_records import (
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequestTopic,
+)
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
 from protocol.messages.kawal_databases import DatabaseAction, DatabaseItem, KawalDatabasesRequest
 from protocol.messages.offset_delete import (
@@ -153,3 +159,27 @@ def test_of_many_groups_the_rest_is_counted(gateway: Audited) -> None:
     gateway.admin.call(DeleteGroupsRequest(groups_names=names), 2)
     assert len(gateway.named("group.deleted")) == 100
     assert gateway.last("audit.repeats")["left_out"] == 30
+
+
+def test_levels_of_loggers_are_told_though_no_record_has_them(gateway: Audited) -> None:
+    levels = {"root": "INFO", "kawal.audit": "INFO"}
+
+    class FakeLoggers:
+        def levels(self) -> dict[str, str]:
+            return levels
+
+        def set_level(self, name: str, level: str) -> None:
+            levels[name] = level
+
+    gateway.broker.loggers = FakeLoggers()  # type: ignore[assignment]
+    line = AlterableConfig(name="kawal.audit", config_operation=0, value="FATAL")
+    resource = AlterConfigsResource(
+        resource_type=ResourceType.BROKER_LOGGER, resource_name="1", configs=[line]
+    )
+    for validate_only in (True, False):
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+        gateway.admin.call(request, 1)
+    (event,) = gateway.named("configs.changed")
+    assert event["resource"] == {"type": "logger", "name": "1"}
+    assert (event["before"], event["after"]) == ({"kawal.audit": "INFO"}, {"kawal.audit": "FATAL"})
+    assert levels["kawal.audit"] == "FATAL"
