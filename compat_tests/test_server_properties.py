@@ -44,7 +44,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def settings_of(certificates: Certificates) -> dict[str, str]:
-    """Return settings as a secured broker of Kafka has them: inline PEM, logins, an authorizer."""
+    """Return settings as a secured broker of Kafka has them: inline PEM, secrets elsewhere, an authorizer."""
     pem = certificates.server.read_text()
     start = pem.index("-----BEGIN CERTIFICATE")
     one_listener = {
@@ -54,9 +54,21 @@ def settings_of(certificates: Certificates) -> dict[str, str]:
             "org.apache.kafka.common.security.plain.internals.PlainServerCallbackHandler"
         ),
     }
+    secrets = certificates.server.with_name("secrets.properties")
+    own = login_settings(SECURE="SASL_SSL")
+    users = "listener.name.secure.plain.sasl.jaas.config"
+    secrets.write_text("users=" + own[users].replace("\\", "\\\\") + "\n")
     return {
-        **login_settings(SECURE="SASL_SSL"),
+        **own,
+        "config.providers": "file",
+        "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "config.providers.file.param.allowed.paths": str(secrets.parent),
+        users: f"${{file:{secrets}:users}}",
         "ssl.keystore.type": "PEM",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(certificates.authority),
+        # For listeners with SASL only their own key counts (KIP-684): its clients need no certificate.
+        "ssl.client.auth": "required",
         # Line ends are blanks here: in a file of properties a line would end there.
         **{name: " ".join(value.split("\n")) for name, value in one_listener.items()},
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
