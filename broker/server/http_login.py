@@ -21,6 +21,7 @@ import trio
 from broker.config.config import Config
 from broker.config.sasl_names import PLAIN
 from broker.config.sasl_settings import sasl_settings
+from broker.connections.connection import ANONYMOUS
 from broker.core import Broker
 from broker.security.authorized_operations import Operation
 from broker.security.plain_passwords import PlainPasswords
@@ -86,13 +87,16 @@ class HttpLogins:
         user, password = given
         who = HttpClient(f"User:{user}", host, Said(headers.get("user-agent")))
         if self._audit_blocks() or not await self._is_right(user, password):
-            await self._refused(who, user)
+            self._note_refused(who, f"HTTP: user {user!r}: invalid username or password")
+            await trio.sleep(self._broker.config.connection_failed_authentication_delay_ms / 1000)
             return _UNAUTHORIZED
         authorizer = self._broker.authorizer
         if authorizer is not None and not Rights(authorizer, who.principal, host).may_cluster(
             Operation.DESCRIBE
         ):
-            return Page(f"{who.principal} needs DESCRIBE on the cluster\n".encode(), 403)
+            why = f"{who.principal} needs DESCRIBE on the cluster"
+            self._note_refused(who, f"HTTP: user {user!r}: {why}")
+            return Page(f"{why}\n".encode(), 403)
         self._tell(who)
         return None
 
@@ -111,13 +115,11 @@ class HttpLogins:
                 return True
         return False
 
-    async def _refused(self, who: HttpClient, user: str) -> None:
-        why = f"HTTP: user {user!r}: invalid username or password"
+    def _note_refused(self, who: HttpClient, why: str) -> None:
         stats = self._broker.stats
         stats.refused_clients.note(who.host, why, stats.turns.clock_ns())
         if stats.audit is not None:
-            stats.audit.refused(HttpClient("User:ANONYMOUS", who.host, who.client), why)
-        await trio.sleep(self._broker.config.connection_failed_authentication_delay_ms / 1000)
+            stats.audit.refused(HttpClient(ANONYMOUS, who.host, who.client), why)
 
     def _tell(self, who: HttpClient) -> None:
         """Have the audit log tell of a client, but not of each of its requests."""

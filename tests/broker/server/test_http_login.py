@@ -131,6 +131,11 @@ def test_logins_are_events_once_in_an_hour_and_failures_are_too() -> None:
     )
     asked(logins, basic("admin", "x"))
     assert gateway.last("login.failed")["claimed"] == "admin"
+    with_scram(gateway, "bob", "c")
+    assert status(asked(logins, basic("bob", "c"))) == 403
+    failed = gateway.last("login.failed")
+    assert (failed["claimed"], failed["user"]) == ("bob", "User:ANONYMOUS")
+    assert "needs DESCRIBE on the cluster" in failed["reason"]
 
 
 def test_what_cannot_be_told_is_refused_where_that_is_asked_for() -> None:
