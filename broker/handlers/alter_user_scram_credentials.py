@@ -57,8 +57,12 @@ def handle(
             changes.pop(item.name, None)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
     for user, credentials in changes.items():
-        broker.metadata_log.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
-        pending.made(results[user])
+        try:
+            broker.metadata_log.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
+        except RequestError as error:
+            results[user].error_code, results[user].error_message = error.code, error.message
+        else:
+            pending.made(results[user])
     return pending.answer(AlterUserScramCredentialsResponse(results=list(results.values())))
 
 

@@ -44,10 +44,11 @@ class AuditObserver(Watcher):
         watched = WATCHED.get(call.api_key)
         if watched is None:
             return None
-        if self.blocked and watched.refused:
+        answered = watched.begin(self, call)
+        if answered is not None and watched.refused and self.blocked:
             text = refusal_text(self.blocked)
             return refusal(call.api_key, call.request, ErrorCode.POLICY_VIOLATION, text)
-        call.audited = watched.begin(self, call)
+        call.audited = answered
         return None
 
     def accepted(self, client: Client, how: str) -> None:

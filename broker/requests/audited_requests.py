@@ -283,8 +283,8 @@ WATCHED: Final[dict[int, Watched]] = {
     ApiKey.DELETE_RECORDS: Watched(_delete_records),
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.reset")),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.deleted")),
-    # What they do with the catalogue is refused there.
+    ApiKey.KAWAL_DATABASES: Watched(_databases),
+    # What it does with the catalogue is refused there.
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Watched(_loggers, refused=False),
-    ApiKey.KAWAL_DATABASES: Watched(_databases, refused=False),
 }
 """The requests by API."""

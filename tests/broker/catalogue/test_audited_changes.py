@@ -204,6 +204,21 @@ def test_a_change_that_cannot_be_told_is_refused_where_that_is_asked_for() -> No
         assert gateway.last("configs.changed")["after"] == {"retention.ms": "7"}
 
 
+def test_users_are_refused_one_by_one_and_the_connection_stays() -> None:
+    gateway = Audited(kawal_audit_when_full="refuse")
+    admin = gateway.admin
+    gateway.failing = "no room"
+    gateway.trail.record("something")
+    salted = ScramCredentialUpsertion(
+        name="alice", mechanism=1, iterations=4096, salt=b"salt" * 4, salted_password=b"p" * 32
+    )
+    answer = admin.call(AlterUserScramCredentialsRequest(deletions=[], upsertions=[salted]), 0)
+    assert answer.results[0].error_code == ErrorCode.POLICY_VIOLATION
+    assert "no room" in answer.results[0].error_message
+    assert gateway.broker.catalogue.scram_credentials == {}
+    assert not admin.connection.closed
+
+
 def test_the_servers_own_changes_are_never_refused() -> None:
     gateway = Audited(kawal_audit_when_full="refuse")
     gateway.failing = "no room"

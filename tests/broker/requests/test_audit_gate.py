@@ -15,6 +15,7 @@ from protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from protocol.messages.kawal_databases import DatabaseAction, DatabaseItem, KawalDatabasesRequest
 from protocol.messages.offset_delete import OffsetDeleteRequest
 from tests.broker.audited import Audited
 from tests.broker.gateway import Gateway
@@ -59,3 +60,10 @@ def test_requests_that_cannot_be_told_are_refused_whole_but_not_consumers_commit
     assert admin.call(asked, 2).topics[0].partitions[0].error_code == refused
     assert admin.call(OffsetDeleteRequest(group_id="g", topics=[]), 0).error_code == refused
     assert codes(admin.call(committing("g", ("t", 0, 2)), 9)) == [0]
+    named = [DatabaseItem(name="d2", settings=[])]
+    for action, code in (
+        (DatabaseAction.CREATE, refused),
+        (DatabaseAction.DESCRIBE, ErrorCode.RESOURCE_NOT_FOUND),
+    ):
+        answer = admin.call(KawalDatabasesRequest(action=action, databases=named), 0)
+        assert answer.databases[0].error_code == code
