@@ -52,6 +52,11 @@ class Broker(ABC):
         """Return the address of one of the other listeners; its name is in the certificates of tests."""
         return f"localhost:{self._ports[listener]}"
 
+    @property
+    def other_ports(self) -> dict[str, int]:
+        """The ports of the listeners beside PLAINTEXT, once the broker was started."""
+        return dict(self._ports)
+
     def _listeners(self) -> str:
         """Return the value of `listeners`, with ports that stay the same over restarts."""
         for name in self._names:

@@ -24,6 +24,8 @@ MakeTopic = Callable[..., str]
 
 TEST_TIMEOUT_SECONDS = 120
 
+EVERY_LOGIN = "--every-login"
+
 _brokers: list[Broker] = []
 _serial_number = count(1)
 
@@ -31,6 +33,7 @@ _serial_number = count(1)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that writes docs/compatibility.clients.json."""
     parser.addoption(OPTION, action="store_true", help="write what the client programs could do")
+    parser.addoption(EVERY_LOGIN, action="store_true", help="try every mechanism on every protocol")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "differs(reason): the gateway knowingly differs from Apache Kafka; both answers are asserted",
     )
+    config.addinivalue_line("markers", f"at_length: one of many; run with {EVERY_LOGIN}")
     config.addinivalue_line(
         "markers", "only_kawal(reason): about the gateway itself; not run against Apache Kafka"
     )
@@ -58,16 +62,18 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what is about the gateway only; give every test a deadline that lets fixtures clean up."""
+    """Deselect what is not asked for; give every test a deadline that lets fixtures clean up."""
     here = Path(__file__).parent
     ours = [item for item in items if here in item.path.parents]
     for item in ours:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_SECONDS, method="signal"))
-    if chosen_kind() == "kafka":
-        deselected = [item for item in ours if item.get_closest_marker("only_kawal")]
-        config.hook.pytest_deselected(items=deselected)
-        items[:] = [item for item in items if item not in deselected]
+    left_out = {"only_kawal"} if chosen_kind() == "kafka" else set()
+    if not config.getoption(EVERY_LOGIN):
+        left_out.add("at_length")
+    deselected = {item for item in ours if left_out & {mark.name for mark in item.iter_markers()}}
+    config.hook.pytest_deselected(items=list(deselected))
+    items[:] = [item for item in items if item not in deselected]
 
 
 @pytest.hookimpl(wrapper=True)

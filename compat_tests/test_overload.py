@@ -78,6 +78,19 @@ def test_small_doses_of_many_loads_end_nothing_and_meet_no_fault_of_ours(tmp_pat
     broker.kill()
 
 
+@pytest.mark.parametrize("name", ["wrong-logins", "half-handshakes", "first-bytes"])
+def test_clients_that_are_not_let_in_keep_no_other_waiting(tmp_path: Path, name: str) -> None:
+    broker = gateway_for(LOADS[name], tmp_path)
+    broker.start()
+    try:
+        figures = measure(broker, LOADS[name], seconds=2, seed=1, factor=0.1, seconds_before=1, settle=False)
+        assert figures.faults == [], figures.line
+        assert figures.during["records"].p99 < max(2 * figures.before["records"].p99, STALL_MS), figures.line
+        assert " ERROR " not in broker.process.output()
+    finally:
+        broker.kill()
+
+
 def every(loads: Iterable[Load]) -> Load:
     """Return the settings of some loads as those of one."""
     settings = {key: value for load in loads for key, value in load.settings.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 import time
 import traceback
@@ -24,11 +25,17 @@ class CannotError(Exception):
     """The client itself has no such thing."""
 
 
+_security: dict[str, str] = {}
+"""The field `security` of the request in work; {}: it has none."""
+
+
 def serve(operations: Mapping[str, Operation], cannot: Mapping[str, str]) -> None:
     """Answer requests until standard input ends; `cannot` gives the reasons for what is not an operation."""
     for line in sys.stdin:
         request = json.loads(line)
         name = request.pop("operation")
+        _security.clear()
+        _security.update(request.pop("security", {}))
         try:
             if name in cannot:
                 raise CannotError(cannot[name])
@@ -38,6 +45,38 @@ def serve(operations: Mapping[str, Operation], cannot: Mapping[str, str]) -> Non
         except Exception:  # noqa: BLE001  whatever a client raises is this request's answer
             answer = {"error": traceback.format_exc(limit=-6)}
         say(answer)
+
+
+def librdkafka_security() -> dict[str, str]:
+    """Return the security of the request in work as settings of librdkafka."""
+    names = {
+        "protocol": "security.protocol",
+        "authority": "ssl.ca.location",
+        "mechanism": "sasl.mechanism",
+        "user": "sasl.username",
+        "password": "sasl.password",
+    }
+    settings = {names[field]: text for field, text in _security.items() if field in names}
+    if "certificate" in _security:
+        settings |= dict.fromkeys(("ssl.certificate.location", "ssl.key.location"), _security["certificate"])
+    return settings
+
+
+def python_security() -> dict[str, Any]:
+    """Return the security of the request in work as settings of kafka-python and aiokafka."""
+    names = {
+        "protocol": "security_protocol",
+        "mechanism": "sasl_mechanism",
+        "user": "sasl_plain_username",
+        "password": "sasl_plain_password",
+    }
+    settings: dict[str, Any] = {names[field]: text for field, text in _security.items() if field in names}
+    if "authority" in _security:
+        context = ssl.create_default_context(cafile=_security["authority"])
+        if "certificate" in _security:
+            context.load_cert_chain(_security["certificate"])
+        settings["ssl_context"] = context
+    return settings
 
 
 def say(line: dict[str, Any]) -> None:

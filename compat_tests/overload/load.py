@@ -27,6 +27,8 @@ class Target:
     seconds: float
     factor: float
     chance: Random
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Of listeners with security, if the load asks for them."""
 
     def dose(self, full: int) -> int:
         """Return the part of a full number that `--factor` asks for."""
@@ -52,6 +54,8 @@ class Load:
     settings: Mapping[str, str] = field(default_factory=dict)
     restarts: bool = False
     """Whether the server is killed and started again: what is left behind must not keep it down."""
+    secure: bool = False
+    """Whether the server has listeners SASL, TLS and SECURE, too."""
 
 
 LOADS: dict[str, Load] = {}
@@ -64,13 +68,14 @@ def load(
     prepare: Callable[[Target], None] | None = None,
     settings: Mapping[str, str] | None = None,
     restarts: bool = False,
+    secure: bool = False,
 ) -> Callable[[Callable[[Target], str]], Callable[[Target], str]]:
     """Register a function as a load; its docstring says what it does."""
 
     def decorate(run: Callable[[Target], str]) -> Callable[[Target], str]:
         assert name not in LOADS, f"two loads are called {name}"
         text = (run.__doc__ or "").strip().splitlines()[0]
-        LOADS[name] = Load(name, run, text, prepare, settings or {}, restarts)
+        LOADS[name] = Load(name, run, text, prepare, settings or {}, restarts, secure)
         return run
 
     return decorate

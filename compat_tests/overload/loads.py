@@ -1,6 +1,6 @@
 """Puts one load on a gateway.
 
-    python -m compat_tests.overload.loads NAME PORT HTTP_PORT SECONDS FACTOR SEED
+    python -m compat_tests.overload.loads NAME PORT HTTP_PORT SECONDS FACTOR SEED PORTS
 
 It makes what the load needs, prints `ready`, waits for a line, prints `going` when the load is there, and at
 its end a line of figures.
@@ -8,26 +8,29 @@ its end a line of figures.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from random import Random
 
-from compat_tests.overload import crowds, crowds_http, faults, lookups, weights, wide
+from compat_tests.overload import crowds, crowds_http, faults, lookups, strangers, weights, wide
 from compat_tests.overload.load import LOADS, Load, Target
 
 __all__ = ["LOADS", "Load"]
 
-PARTS = (crowds, crowds_http, faults, weights, wide, lookups)
+PARTS = (crowds, crowds_http, faults, weights, wide, lookups, strangers)
 """The files that register loads."""
 
 
 def main() -> None:
     """Do the load named on the command line."""
-    name, port, http_port, seconds, factor, seed = sys.argv[1:]
+    name, port, http_port, seconds, factor, seed, ports = sys.argv[1:]
     # The gateway and the good clients share the machine with this process.
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(5)
-    target = Target(int(port), int(http_port), float(seconds), float(factor), Random(int(seed)))
+    target = Target(
+        int(port), int(http_port), float(seconds), float(factor), Random(int(seed)), json.loads(ports)
+    )
     load = LOADS[name]
     if load.prepare is not None:
         load.prepare(target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from compat_tests.broker import HOST, Broker, answers_api_versions, free_port
+from compat_tests.certificates import make_certificates
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.logins import login_settings
 from compat_tests.overload.figures import (
     Turn,
     forget_peak,
@@ -33,6 +36,7 @@ from compat_tests.overload.good_client import (
     percentile,
 )
 from compat_tests.overload.load import Load
+from compat_tests.tokens import TOKEN_SETTINGS
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
@@ -162,14 +166,26 @@ def gateway_for(load: Load, directory: Path, *, explain: bool = False) -> KawalB
     own = {"kawal.http.listen": f"{HOST}:{free_port()}", "kawal.max.partitions.per.request": "1000000"}
     if explain:
         own |= {"kawal.request.log": CLIENT_ID, "kawal.request.log.rate": "1000"}
-    return KawalBroker(directory, {**own, **load.settings})
+    return KawalBroker(directory, {**own, **_security_for(load, directory), **load.settings})
 
 
 def kafka_for(load: Load, directory: Path) -> KafkaBroker:
     """Return Apache Kafka with the settings that the load needs, not yet started, to compare with."""
     own = {"num.partitions": "1", "socket.request.max.bytes": str(200 << 20)}
     known = {key: value for key, value in load.settings.items() if not key.startswith("kawal.")}
-    return KafkaBroker(directory, {**own, **known})
+    return KafkaBroker(directory, {**own, **_security_for(load, directory), **known})
+
+
+def _security_for(load: Load, directory: Path) -> dict[str, str]:
+    """Return the settings of listeners SASL, TLS and SECURE, if the load asks for them."""
+    if not load.secure:
+        return {}
+    certificates = make_certificates(directory / "certificates")
+    return login_settings(SASL="SASL_PLAINTEXT", TLS="SSL", SECURE="SASL_SSL") | {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(certificates.server),
+        **TOKEN_SETTINGS,
+    }
 
 
 def http_port_of(broker: Broker) -> int:
@@ -279,6 +295,7 @@ def prepared(
     """Start the process of a load; it has made what it needs, and waits to be let go."""
     command = [sys.executable, "-m", "compat_tests.overload.loads", load.name, str(broker.port)]
     command += [str(http_port_of(broker)), str(seconds), str(factor), str(seed)]
+    command.append(json.dumps(broker.other_ports))
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

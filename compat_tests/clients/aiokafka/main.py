@@ -24,6 +24,7 @@ from compat_tests.clients.contract import (
     Records,
     decoded,
     encoded,
+    python_security,
     serve,
     until,
 )
@@ -52,7 +53,7 @@ async def started(client: Any) -> AsyncIterator[Any]:
 
 
 def admin(bootstrap: str) -> Any:
-    return started(AIOKafkaAdminClient(bootstrap_servers=bootstrap))
+    return started(AIOKafkaAdminClient(bootstrap_servers=bootstrap, **python_security()))
 
 
 def version() -> dict[str, Any]:
@@ -115,6 +116,7 @@ async def produce(
 ) -> dict[str, Any]:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
+        **python_security(),
         acks=acks if acks == "all" else int(acks),
         compression_type=None if codec == "none" else codec,
         enable_idempotence=idempotent,
@@ -141,6 +143,7 @@ async def produce(
 async def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) -> dict[str, Any]:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
+        **python_security(),
         acks="all",
         enable_idempotence=idempotent,
         request_timeout_ms=PATIENCE_SECONDS * 1_000,
@@ -173,7 +176,9 @@ async def consume(
     bootstrap: str, topic: str, partition: int, offset: int, count: int | None
 ) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
-    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="none")) as consumer:
+    async with started(
+        AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security(), auto_offset_reset="none")
+    ) as consumer:
         consumer.assign([there])
         consumer.seek(there, offset)
         return {"records": await taken(consumer, there, count)}
@@ -184,7 +189,9 @@ async def consume_from_timestamp(
     bootstrap: str, topic: str, partition: int, timestamp: int
 ) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
-    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="none")) as consumer:
+    async with started(
+        AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security(), auto_offset_reset="none")
+    ) as consumer:
         consumer.assign([there])
         found = (await consumer.offsets_for_times({there: timestamp}))[there]
         if found is None:
@@ -198,6 +205,7 @@ async def consume_group(bootstrap: str, topic: str, group: str, count: int) -> d
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
+        **python_security(),
         group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -211,7 +219,7 @@ async def consume_group(bootstrap: str, topic: str, group: str, count: int) -> d
 @runs
 async def list_offsets(bootstrap: str, topic: str, partition: int) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
-    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap)) as consumer:
+    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security())) as consumer:
         earliest = await consumer.beginning_offsets([there])
         latest = await consumer.end_offsets([there])
     return {"earliest": earliest[there], "latest": latest[there]}
@@ -253,7 +261,10 @@ def failed(answers: list[Any]) -> None:
 async def instance(bootstrap: str, transactional_id: str, timeout_ms: int = 60_000) -> AsyncIterator[Any]:
     """Open a producer of an id."""
     made = AIOKafkaProducer(
-        bootstrap_servers=bootstrap, transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+        bootstrap_servers=bootstrap,
+        **python_security(),
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout_ms,
     )
     await made.start()
     try:
@@ -317,6 +328,7 @@ async def copy(
     reader = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
+        **python_security(),
         group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",

@@ -27,6 +27,7 @@ from compat_tests.clients.contract import (
     Records,
     decoded,
     encoded,
+    librdkafka_security,
     serve,
     until,
 )
@@ -35,7 +36,7 @@ WITHIN = 20
 
 
 def admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap})
+    return AdminClient({"bootstrap.servers": bootstrap, **librdkafka_security()})
 
 
 def resource(topic: str, **options: Any) -> ConfigResource:
@@ -48,6 +49,7 @@ def consumer(bootstrap: str, **settings: Any) -> Iterator[Any]:
     made = Consumer(
         {
             "bootstrap.servers": bootstrap,
+            **librdkafka_security(),
             "group.id": "never-joined",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
@@ -124,6 +126,7 @@ def produce(
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
+            **librdkafka_security(),
             "compression.codec": codec,
             "acks": acks,
             "enable.idempotence": idempotent,
@@ -158,6 +161,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
+            **librdkafka_security(),
             "acks": "all",
             "enable.idempotence": idempotent,
             "message.timeout.ms": PATIENCE_SECONDS * 1_000,
@@ -242,6 +246,7 @@ def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> An
     made = Producer(
         {
             "bootstrap.servers": bootstrap,
+            **librdkafka_security(),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout,
             "message.timeout.ms": timeout,

@@ -21,6 +21,7 @@ from compat_tests.clients.contract import (
     Records,
     decoded,
     encoded,
+    python_security,
     serve,
     until,
 )
@@ -33,12 +34,14 @@ its assignment, and stops beating, when a poll times out just as the answer to S
 
 
 def admin(bootstrap: str) -> Any:
-    return closing(KafkaAdminClient(bootstrap_servers=bootstrap))
+    return closing(KafkaAdminClient(bootstrap_servers=bootstrap, **python_security()))
 
 
 def consumer(bootstrap: str, *topics: str, **settings: Any) -> Any:
     defaults = {"group_id": None, "auto_offset_reset": "none", "enable_auto_commit": False}
-    return closing(KafkaConsumer(*topics, bootstrap_servers=bootstrap, **{**defaults, **settings}))
+    return closing(
+        KafkaConsumer(*topics, bootstrap_servers=bootstrap, **python_security(), **{**defaults, **settings})
+    )
 
 
 def version() -> dict[str, Any]:
@@ -95,6 +98,7 @@ def produce(
 ) -> dict[str, Any]:
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
+        **python_security(),
         acks=acks if acks == "all" else int(acks),
         compression_type=None if codec == "none" else codec,
         enable_idempotence=idempotent,
@@ -127,6 +131,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
 
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
+        **python_security(),
         acks="all",
         enable_idempotence=idempotent,
         delivery_timeout_ms=PATIENCE_SECONDS * 1_000,
@@ -200,7 +205,10 @@ def shown(record: Any) -> dict[str, Any]:
 def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> Iterator[Any]:
     """Open a producer of an id."""
     made = KafkaProducer(
-        bootstrap_servers=bootstrap, transactional_id=transactional_id, transaction_timeout_ms=timeout
+        bootstrap_servers=bootstrap,
+        **python_security(),
+        transactional_id=transactional_id,
+        transaction_timeout_ms=timeout,
     )
     made.init_transactions()
     try:

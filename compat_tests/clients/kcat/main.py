@@ -18,6 +18,7 @@ from compat_tests.clients.contract import (
     PAUSE_SECONDS,
     Progress,
     Records,
+    librdkafka_security,
     serve,
     until,
 )
@@ -33,11 +34,20 @@ AFTER_RECORD = "\x02"
 def run(bootstrap: str, *arguments: str, stdin: bytes = b"") -> str:
     """Run kcat to its end and return what it printed."""
     done = subprocess.run(
-        [PROGRAM, "-b", bootstrap, *arguments], input=stdin, capture_output=True, timeout=WITHIN, check=False
+        [PROGRAM, "-b", bootstrap, *security(), *arguments],
+        input=stdin,
+        capture_output=True,
+        timeout=WITHIN,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"kcat {arguments}: exit {done.returncode}: {done.stderr.decode()}")
     return done.stdout.decode()
+
+
+def security() -> list[str]:
+    """Return the options for the security of the request in work."""
+    return [part for name, value in librdkafka_security().items() for part in ("-X", f"{name}={value}")]
 
 
 def version() -> dict[str, Any]:
@@ -103,7 +113,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
     options = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
     progress = Progress()
     # -E: a broken connection is not the end.
-    command = [PROGRAM, "-E", "-b", bootstrap, "-P", "-t", topic, "-p", "0", *options]
+    command = [PROGRAM, "-E", "-b", bootstrap, *security(), "-P", "-t", topic, "-p", "0", *options]
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=log) as fed:
         assert fed.stdin is not None
         for number in range(0, count, NUMBERS_AT_A_TIME):
@@ -156,7 +166,19 @@ def read(bootstrap: str, arguments: list[str], count: int | None) -> list[dict[s
         "auto.commit.interval.ms=200",
     ]
     until_end = ["-e"] if count is None else []
-    command = [PROGRAM, "-q", "-u", "-J", "-E", "-b", bootstrap, *settings, *until_end, *arguments]
+    command = [
+        PROGRAM,
+        "-q",
+        "-u",
+        "-J",
+        "-E",
+        "-b",
+        bootstrap,
+        *security(),
+        *settings,
+        *until_end,
+        *arguments,
+    ]
     records, progress = Records(), Progress()
     with subprocess.Popen(command, stdout=subprocess.PIPE) as reader, selectors.DefaultSelector() as ready:
         assert reader.stdout is not None

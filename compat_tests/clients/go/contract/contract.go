@@ -4,6 +4,8 @@ package contract
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +62,39 @@ type Request struct {
 	Timeout    int
 	Wait       int
 	ID         string `json:"transactional_id"`
+	Security   Security
+}
+
+// Security says how the client shows who it is; certificates are files with the key in them.
+type Security struct {
+	Protocol    string
+	Authority   string
+	Certificate string
+	Mechanism   string
+	User        string
+	Password    string
+	Token       bool
+}
+
+// TLS returns the settings of TLS, nil for protocols without it.
+func (security Security) TLS() (*tls.Config, error) {
+	if security.Authority == "" {
+		return nil, nil
+	}
+	authority, err := os.ReadFile(security.Authority)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(authority)
+	if security.Certificate != "" {
+		own, err := tls.LoadX509KeyPair(security.Certificate, security.Certificate)
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	return config, nil
 }
 
 // Answer holds the fields of an answer.

@@ -48,7 +48,7 @@ func main() {
 
 func administer(operation func(context.Context, *kadm.Client, Request) (Answer, error)) Operation {
 	return func(ctx context.Context, request Request) (Answer, error) {
-		client, err := kgo.NewClient(kgo.SeedBrokers(request.Bootstrap))
+		client, err := kgo.NewClient(connected(request)...)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func endOffset(ctx context.Context, admin *kadm.Client, request Request) (int64,
 }
 
 func producer(request Request, options ...kgo.Opt) (*kgo.Client, error) {
-	options = append(options, kgo.SeedBrokers(request.Bootstrap), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	options = append(append(connected(request), options...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if !request.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
@@ -220,10 +220,9 @@ func consumeFromTimestamp(ctx context.Context, request Request) (Answer, error) 
 }
 
 func consumeFrom(ctx context.Context, request Request, offset kgo.Offset) (Answer, error) {
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(request.Bootstrap),
+	client, err := kgo.NewClient(append(connected(request),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{request.Topic: {request.Partition: offset}}),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}
@@ -243,13 +242,12 @@ func consumeFrom(ctx context.Context, request Request, offset kgo.Offset) (Answe
 }
 
 func consumeGroup(ctx context.Context, request Request) (Answer, error) {
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(request.Bootstrap),
+	client, err := kgo.NewClient(append(connected(request),
 		kgo.ConsumerGroup(request.Group),
 		kgo.ConsumeTopics(request.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,11 @@ import (
 const transactionTimeout = time.Minute
 
 func instance(request Request, timeout time.Duration) (*kgo.Client, error) {
-	return kgo.NewClient(
-		kgo.SeedBrokers(request.Bootstrap),
+	return kgo.NewClient(append(connected(request),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.TransactionalID(request.ID),
 		kgo.TransactionTimeout(timeout),
-	)
+	)...)
 }
 
 func beginAndSend(ctx context.Context, client *kgo.Client, topic, value string) error {
@@ -84,8 +83,7 @@ func outlive(ctx context.Context, request Request) (Answer, error) {
 }
 
 func copyRecords(ctx context.Context, request Request) (Answer, error) {
-	session, err := kgo.NewGroupTransactSession(
-		kgo.SeedBrokers(request.Bootstrap),
+	session, err := kgo.NewGroupTransactSession(append(connected(request),
 		kgo.TransactionalID(request.ID),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ConsumerGroup(request.Group),
@@ -93,7 +91,7 @@ func copyRecords(ctx context.Context, request Request) (Answer, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RequireStableFetchOffsets(),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}

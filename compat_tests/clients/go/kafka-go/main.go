@@ -44,7 +44,7 @@ func main() {
 
 func administrator(request Request) *kafka.Client {
 	return &kafka.Client{
-		Addr: kafka.TCP(request.Bootstrap), Timeout: 20 * time.Second, Transport: new(kafka.Transport),
+		Addr: kafka.TCP(request.Bootstrap), Timeout: 20 * time.Second, Transport: transport(request),
 	}
 }
 
@@ -130,7 +130,7 @@ func writer(request Request) *kafka.Writer {
 		RequiredAcks: kafka.RequireAll,
 		BatchTimeout: 20 * time.Millisecond,
 		// The default transport is shared and knows of new topics only after its 6 s.
-		Transport: new(kafka.Transport),
+		Transport: transport(request),
 	}
 }
 
@@ -202,6 +202,7 @@ func produceNumbers(ctx context.Context, request Request) (Answer, error) {
 
 func reader(request Request, config kafka.ReaderConfig) *kafka.Reader {
 	config.Brokers = []string{request.Bootstrap}
+	config.Dialer = dialer(request)
 	config.Topic = request.Topic
 	config.MinBytes = 1
 	config.MaxBytes = 10_000_000

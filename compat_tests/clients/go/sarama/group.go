@@ -44,7 +44,7 @@ func (one *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim saram
 }
 
 func consumeGroup(ctx context.Context, request Request) (Answer, error) {
-	group, err := sarama.NewConsumerGroup([]string{request.Bootstrap}, request.Group, settings())
+	group, err := sarama.NewConsumerGroup([]string{request.Bootstrap}, request.Group, settings(request))
 	if err != nil {
 		return nil, err
 	}

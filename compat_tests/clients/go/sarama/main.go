@@ -46,7 +46,7 @@ func main() {
 	})
 }
 
-func settings() *sarama.Config {
+func settings(request Request) *sarama.Config {
 	config := sarama.NewConfig()
 	config.Version = sarama.MaxVersion
 	config.Producer.Return.Successes = true
@@ -55,12 +55,13 @@ func settings() *sarama.Config {
 	config.Consumer.Retry.Backoff = 200 * time.Millisecond
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false
+	secure(config, request)
 	return config
 }
 
 func administer(operation func(sarama.ClusterAdmin, Request) (Answer, error)) Operation {
 	return func(_ context.Context, request Request) (Answer, error) {
-		admin, err := sarama.NewClusterAdmin([]string{request.Bootstrap}, settings())
+		admin, err := sarama.NewClusterAdmin([]string{request.Bootstrap}, settings(request))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func deleteRecords(admin sarama.ClusterAdmin, request Request) (Answer, error) {
 }
 
 func listOffsets(_ context.Context, request Request) (Answer, error) {
-	client, err := sarama.NewClient([]string{request.Bootstrap}, settings())
+	client, err := sarama.NewClient([]string{request.Bootstrap}, settings(request))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func listOffsets(_ context.Context, request Request) (Answer, error) {
 }
 
 func producing(request Request) *sarama.Config {
-	config := settings()
+	config := settings(request)
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	if request.Idempotent {
 		config.Producer.Idempotent = true
@@ -216,7 +217,7 @@ func collect(producer sarama.AsyncProducer, count int, room <-chan struct{}) Ans
 }
 
 func consume(_ context.Context, request Request) (Answer, error) {
-	client, err := sarama.NewClient([]string{request.Bootstrap}, settings())
+	client, err := sarama.NewClient([]string{request.Bootstrap}, settings(request))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func consume(_ context.Context, request Request) (Answer, error) {
 }
 
 func consumeFromTimestamp(_ context.Context, request Request) (Answer, error) {
-	client, err := sarama.NewClient([]string{request.Bootstrap}, settings())
+	client, err := sarama.NewClient([]string{request.Bootstrap}, settings(request))
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 const transactionTimeout = time.Minute
 
 func instance(request Request, timeout time.Duration) (sarama.SyncProducer, error) {
-	config := settings()
+	config := settings(request)
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	config.Producer.Idempotent = true
 	config.Net.MaxOpenRequests = 1
@@ -137,7 +137,7 @@ func copyRecords(ctx context.Context, request Request) (Answer, error) {
 		return nil, err
 	}
 	defer producer.Close()
-	config := settings()
+	config := settings(request)
 	config.Consumer.IsolationLevel = sarama.ReadCommitted
 	group, err := sarama.NewConsumerGroup([]string{request.Bootstrap}, request.Group, config)
 	if err != nil {

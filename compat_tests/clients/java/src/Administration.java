@@ -16,7 +16,8 @@ final class Administration {
     private Administration() {}
 
     private static Admin admin(JsonObject request) {
-        return Admin.create(Map.of("bootstrap.servers", request.get("bootstrap").getAsString()));
+        return Admin.create(Contract.secured(
+                request, Map.of("bootstrap.servers", request.get("bootstrap").getAsString())));
     }
 
     private static ConfigResource resource(JsonObject request) {

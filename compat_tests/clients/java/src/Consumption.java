@@ -1,7 +1,6 @@
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +15,7 @@ final class Consumption {
     private Consumption() {}
 
     private static Consumer<byte[], byte[]> consumer(JsonObject request, Map<String, Object> settings) {
-        var all = new HashMap<String, Object>(settings);
+        var all = Contract.secured(request, settings);
         all.put("bootstrap.servers", Contract.string(request, "bootstrap"));
         all.put("enable.auto.commit", false);
         if (request.has("isolation")) {

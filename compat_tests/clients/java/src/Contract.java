@@ -12,6 +12,7 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.Map;
 
 /** The programs' side of the contract in ../../README.md. */
@@ -74,6 +75,32 @@ final class Contract {
 
     static JsonElement text(byte[] data) {
         return data == null ? JsonNull.INSTANCE : new JsonPrimitive(new String(data, StandardCharsets.UTF_8));
+    }
+
+    /** Returns settings of a client with those of the request's field `security`. */
+    static Map<String, Object> secured(JsonObject request, Map<String, Object> settings) {
+        var all = new HashMap<String, Object>(settings);
+        if (!request.has("security")) {
+            return all;
+        }
+        var security = request.getAsJsonObject("security");
+        all.put("security.protocol", string(security, "protocol"));
+        if (security.has("authority")) {
+            all.putAll(Map.of("ssl.truststore.type", "PEM", "ssl.truststore.location", string(security, "authority")));
+        }
+        if (security.has("certificate")) {
+            all.putAll(Map.of("ssl.keystore.type", "PEM", "ssl.keystore.location", string(security, "certificate")));
+        }
+        if (security.has("mechanism")) {
+            var mechanism = string(security, "mechanism");
+            var kind = mechanism.equals("PLAIN") ? "plain.Plain" : "scram.Scram";
+            var token = security.has("token") ? " tokenauth=\"true\"" : "";
+            all.put("sasl.mechanism", mechanism);
+            all.put("sasl.jaas.config", "org.apache.kafka.common.security." + kind + "LoginModule required username="
+                    + GSON.toJson(string(security, "user")) + " password=" + GSON.toJson(string(security, "password"))
+                    + token + ";");
+        }
+        return all;
     }
 
     static String string(JsonObject request, String field) {

@@ -2,7 +2,6 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonNull;
 import com.google.gson.JsonObject;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Future;
@@ -18,7 +17,7 @@ final class Production {
     private Production() {}
 
     private static Producer<byte[], byte[]> producer(JsonObject request, Map<String, Object> settings) {
-        var all = new HashMap<String, Object>(settings);
+        var all = Contract.secured(request, settings);
         all.put("bootstrap.servers", Contract.string(request, "bootstrap"));
         all.put("enable.idempotence", request.get("idempotent").getAsBoolean());
         return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());

@@ -21,10 +21,10 @@ final class Transactions {
     private Transactions() {}
 
     private static Producer<String, String> producer(JsonObject request, int timeoutMs) {
-        var settings = Map.<String, Object>of(
+        var settings = Contract.secured(request, Map.of(
                 "bootstrap.servers", Contract.string(request, "bootstrap"),
                 "transactional.id", Contract.string(request, "transactional_id"),
-                "transaction.timeout.ms", timeoutMs);
+                "transaction.timeout.ms", timeoutMs));
         var made = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer());
         made.initTransactions();
         return made;
@@ -83,13 +83,13 @@ final class Transactions {
     }
 
     static JsonObject copy(JsonObject request) {
-        var settings = Map.<String, Object>of(
+        var settings = Contract.secured(request, Map.of(
                 "bootstrap.servers", Contract.string(request, "bootstrap"),
                 "group.id", Contract.string(request, "group"),
                 "isolation.level", "read_committed",
                 "auto.offset.reset", "earliest",
                 "enable.auto.commit", false,
-                "max.poll.records", 5);
+                "max.poll.records", 5));
         int copied = 0;
         try (var producer = producer(request, TIMEOUT_MS);
                 var consumer = new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {

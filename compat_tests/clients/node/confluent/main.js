@@ -14,8 +14,19 @@ const NO_CONFIGS = "kafka-javascript's admin client has no call for configuratio
 
 const call = (target, name, ...rest) => promisify(target[name]).call(target, ...rest);
 
+const NAMES = {
+  protocol: "security.protocol", authority: "ssl.ca.location", certificate: "ssl.certificate.location",
+  mechanism: "sasl.mechanism", user: "sasl.username", password: "sasl.password",
+};
+
+function connected({ bootstrap, security = {} }) {
+  const settings = Object.entries(NAMES).flatMap(([field, name]) => (security[field] ? [[name, security[field]]] : []));
+  if (security.certificate) settings.push(["ssl.key.location", security.certificate]);
+  return { "bootstrap.servers": bootstrap, ...Object.fromEntries(settings) };
+}
+
 const administer = (work) => async (request) => {
-  const admin = kafka.AdminClient.create({ "bootstrap.servers": request.bootstrap });
+  const admin = kafka.AdminClient.create(connected(request));
   try {
     return await work(admin, request);
   } finally {
@@ -45,7 +56,7 @@ const listOffsets = administer(async (admin, request) => ({
 
 async function producing(request, settings, work) {
   const producer = new kafka.Producer({
-    "bootstrap.servers": request.bootstrap,
+    ...connected(request),
     "enable.idempotence": request.idempotent,
     "reconnect.backoff.max.ms": 500,
     dr_cb: true,
@@ -107,7 +118,7 @@ const produceNumbers = (request) => {
 async function consuming(request, settings, work) {
   const consumer = new kafka.KafkaConsumer(
     {
-      "bootstrap.servers": request.bootstrap,
+      ...connected(request),
       "group.id": "never-joined",
       "enable.auto.commit": false,
       "enable.partition.eof": true,

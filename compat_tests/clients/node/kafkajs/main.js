@@ -2,6 +2,7 @@
 // The program of KafkaJS.
 
 const { randomUUID } = require("node:crypto");
+const { readFileSync } = require("node:fs");
 const zstd = require("@bokuweb/zstd-wasm");
 const kafkajs = require("kafkajs");
 const lz4 = require("lz4js");
@@ -53,9 +54,18 @@ const CODECS = {
 };
 const ACKS = { 0: 0, 1: 1, all: -1 };
 
+function secured({ authority, certificate, mechanism, user, password }) {
+  const own = certificate && readFileSync(certificate, "utf8");
+  return {
+    ssl: authority && { ca: [readFileSync(authority, "utf8")], ...(own && { key: own, cert: own }) },
+    sasl: mechanism && { mechanism: mechanism.toLowerCase(), username: user, password },
+  };
+}
+
 function client(request) {
   return new kafkajs.Kafka({
     brokers: [request.bootstrap],
+    ...secured(request.security ?? {}),
     logCreator: () => ({ namespace, level, log }) => console.error(level, namespace, log.message, log.error ?? ""),
     logLevel: kafkajs.logLevel.WARN,
     retry: { initialRetryTime: 50, maxRetryTime: 500, retries: PATIENCE_MS / 500 },

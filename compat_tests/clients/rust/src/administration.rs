@@ -1,16 +1,16 @@
 //! The operations of the admin client.
 
-use crate::contract::{Outcome, Request, WITHIN};
+use crate::contract::{connected, Outcome, Request, WITHIN};
 use futures_executor::block_on;
 use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::client::DefaultClientContext;
-use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
 
 type Admin = AdminClient<DefaultClientContext>;
 
 fn admin(request: &Request) -> Result<(Admin, AdminOptions), rdkafka::error::KafkaError> {
-    let client = ClientConfig::new().set("bootstrap.servers", request.text("bootstrap")).create()?;
+    let client = connected(request).create()?;
     Ok((client, AdminOptions::new().operation_timeout(Some(WITHIN)).request_timeout(Some(WITHIN))))
 }
 

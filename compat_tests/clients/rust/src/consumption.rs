@@ -1,17 +1,16 @@
 //! The operations of the consumer.
 
-use crate::contract::{Outcome, Progress, Request, PATIENCE, WITHIN};
+use crate::contract::{connected, Outcome, Progress, Request, PATIENCE, WITHIN};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers};
-use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
+use rdkafka::{Message, Offset, TopicPartitionList};
 use serde_json::{json, Value};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 fn consumer(request: &Request, group: &str) -> Result<BaseConsumer, KafkaError> {
-    ClientConfig::new()
-        .set("bootstrap.servers", request.text("bootstrap"))
+    connected(request)
         .set("group.id", group)
         .set("enable.auto.commit", "false")
         .set("enable.partition.eof", "true")

@@ -1,5 +1,6 @@
 //! The programs' side of the contract in ../../README.md.
 
+use rdkafka::ClientConfig;
 use serde_json::{json, Value};
 use std::error::Error;
 use std::io::{stdin, stdout, BufRead, Write};
@@ -40,6 +41,28 @@ impl Request {
     pub fn field(&self, field: &str) -> &Value {
         &self.0[field]
     }
+}
+
+const SECURITY: [(&str, &str); 7] = [
+    ("protocol", "security.protocol"),
+    ("authority", "ssl.ca.location"),
+    ("certificate", "ssl.certificate.location"),
+    ("certificate", "ssl.key.location"),
+    ("mechanism", "sasl.mechanism"),
+    ("user", "sasl.username"),
+    ("password", "sasl.password"),
+];
+
+/// The settings that every client of a request has.
+pub fn connected(request: &Request) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config.set("bootstrap.servers", request.text("bootstrap"));
+    for (field, name) in SECURITY {
+        if let Some(value) = request.field("security")[field].as_str() {
+            config.set(name, value);
+        }
+    }
+    config
 }
 
 /// Answers requests until standard input ends.

@@ -1,10 +1,12 @@
 //! The operations of the producer.
 
-use crate::contract::{Outcome, Progress, Request, NUMBERS_AT_A_TIME, PATIENCE, PAUSE, UNANSWERED_MAX, WITHIN};
+use crate::contract::{
+    connected, Outcome, Progress, Request, NUMBERS_AT_A_TIME, PATIENCE, PAUSE, UNANSWERED_MAX, WITHIN,
+};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
-use rdkafka::{ClientConfig, ClientContext, Message};
+use rdkafka::{ClientContext, Message};
 use serde_json::json;
 use std::sync::Mutex;
 
@@ -43,8 +45,7 @@ impl Deliveries {
 }
 
 fn producer(request: &Request, settings: &[(&str, &str)]) -> Result<BaseProducer<Deliveries>, KafkaError> {
-    let mut config = ClientConfig::new();
-    config.set("bootstrap.servers", request.text("bootstrap"));
+    let mut config = connected(request);
     config.set("enable.idempotence", if request.flag("idempotent") { "true" } else { "false" });
     for (name, value) in settings {
         config.set(*name, *value);

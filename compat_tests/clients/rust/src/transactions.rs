@@ -1,18 +1,17 @@
 //! The operations of the transactional producer.
 
-use crate::contract::{Outcome, Request, PATIENCE, WITHIN};
+use crate::contract::{connected, Outcome, Request, PATIENCE, WITHIN};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
-use rdkafka::{ClientConfig, Message};
+use rdkafka::Message;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 fn instance(request: &Request, timeout_ms: i64) -> Result<BaseProducer, KafkaError> {
     // A delivery may not be waited for longer than the transaction lasts.
     let timeout = timeout_ms.to_string();
-    let producer: BaseProducer = ClientConfig::new()
-        .set("bootstrap.servers", request.text("bootstrap"))
+    let producer: BaseProducer = connected(request)
         .set("transactional.id", request.text("transactional_id"))
         .set("transaction.timeout.ms", &timeout)
         .set("message.timeout.ms", &timeout)
@@ -66,8 +65,7 @@ pub fn outlive(request: &Request) -> Outcome {
 /// Copies each record in a transaction of its own.
 pub fn copy(request: &Request) -> Outcome {
     let producer = instance(request, MINUTE_MS)?;
-    let reader: BaseConsumer = ClientConfig::new()
-        .set("bootstrap.servers", request.text("bootstrap"))
+    let reader: BaseConsumer = connected(request)
         .set("group.id", request.text("group"))
         .set("enable.auto.commit", "false")
         .set("auto.offset.reset", "earliest")
