@@ -155,8 +155,7 @@ def _text_of(path: str, key: str) -> str:
     for head, kind in OTHER_STORES.items():
         if data.startswith(head):
             raise TlsError(f"{path} ({key}) is a {kind} file, and {CONVERSION}")
-    # People write names of authorities between the certificates, in any script.
-    return data.decode("ascii", "replace").replace("\ufffd", "?")
+    return _ascii(data.decode(errors="replace"))
 
 
 def _lines(text: str | None) -> str:
@@ -169,7 +168,12 @@ def _lines(text: str | None) -> str:
         body = block[2].strip() if ":" in block[2] else "\n".join(block[2].split())
         return f"-----BEGIN {block[1]}-----\n{body}\n-----END {block[1]}-----\n"
 
-    return _BLOCK.sub(laid_out, (text or "").replace("\\n", "\n"))
+    return _ascii(_BLOCK.sub(laid_out, (text or "").replace("\\n", "\n")))
+
+
+def _ascii(pem: str) -> str:
+    """Return PEM as OpenSSL takes it: people write names between certificates in any script."""
+    return pem.encode("ascii", "replace").decode()
 
 
 def _first_certificate(pem: str) -> str:

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.config.config import Config, config_of
+from broker.config.config_keys import ConfigError
 from broker.server.tls import TlsError, TlsListeners, make_tls, settings_of
 from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, ENCRYPTED_KEY, SERVER, SERVER_KEY
 
@@ -140,3 +143,70 @@ def test_the_end_of_a_certificate_is_told_at_30_7_1_and_0_days(caplog: pytest.Lo
         (logging.WARNING, "expires in 0.5"),
         (logging.ERROR, "has expired (2"),
     ]
+
+
+# --- PEM of any kind ---------------------------------------------------------------------------------------
+
+_SPLICES = st.sampled_from(
+    [
+        "",
+        "\n",
+        "\\n",
+        "\0",
+        "é",
+        "\ud800",
+        "-----BEGIN CERTIFICATE-----",
+        "-----END CERTIFICATE-----",
+        "-----BEGIN PRIVATE KEY-----\n",
+        "-----END PRIVATE KEY-----\n",
+        "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n",
+        "AAAA",
+        CLIENT,
+        CLIENT_KEY,
+        ENCRYPTED_KEY,
+        CA,
+    ]
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: str) -> str:
+    """Draw PEM with some parts cut out, and others put in."""
+    text = whole
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(len(text), start + 200)) | st.just(len(text)))
+        text = text[:start] + draw(_SPLICES | st.text(max_size=5)) + text[end:]
+    return text
+
+
+def served_or_told(**settings: Any) -> None:
+    """Make a listener's TLS; else there is one sentence, without anything of the key."""
+    try:
+        tls = made(**settings)
+    except (TlsError, ConfigError) as error:
+        told = str(error)
+        assert told
+        assert "\n" not in told
+        assert SERVER_KEY.splitlines()[1][:20] not in told
+    else:
+        assert tls.subject is not None
+
+
+@given(damaged(SERVER_KEY), damaged(SERVER), damaged(CA))
+def test_texts_of_any_kind_are_served_or_told(key: str, chain: str, authorities: str) -> None:
+    served_or_told(keystore_key=key, keystore_certificate_chain=chain)
+    served_or_told(
+        keystore_key=SERVER_KEY,
+        keystore_certificate_chain=SERVER,
+        truststore_certificates=authorities,
+        client_auth="required",
+    )
+
+
+@given(damaged(SERVER_KEY + SERVER).map(lambda text: text.encode(errors="replace")) | st.binary(max_size=200))
+def test_files_of_any_kind_are_served_or_told(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    path = tmp_path_factory.mktemp("pem") / "server.pem"
+    path.write_bytes(data)
+    served_or_told(keystore_location=str(path))
+    served_or_told(keystore_key=SERVER_KEY, keystore_certificate_chain=SERVER, truststore_location=str(path))
