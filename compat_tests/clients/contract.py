@@ -62,6 +62,11 @@ def librdkafka_security() -> dict[str, str]:
     return settings
 
 
+def bearer_token() -> str | None:
+    """Return the token of OAUTHBEARER that the request in work has, if any."""
+    return _security.get("bearer")
+
+
 def python_security() -> dict[str, Any]:
     """Return the security of the request in work as settings of kafka-python and aiokafka."""
     names = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
@@ -22,6 +23,7 @@ from compat_tests.clients.contract import (
     Operation,
     Progress,
     Records,
+    bearer_token,
     decoded,
     encoded,
     python_security,
@@ -52,8 +54,21 @@ async def started(client: Any) -> AsyncIterator[Any]:
         await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
 
 
+class Bearer(AbstractTokenProvider):
+    """The bearer of a token that does not change."""
+
+    async def token(self) -> str:
+        return bearer_token() or ""
+
+
+def security() -> dict[str, Any]:
+    """Return the settings for the security of the request in work."""
+    own = {"sasl_oauth_token_provider": Bearer()} if bearer_token() else {}
+    return python_security() | own
+
+
 def admin(bootstrap: str) -> Any:
-    return started(AIOKafkaAdminClient(bootstrap_servers=bootstrap, **python_security()))
+    return started(AIOKafkaAdminClient(bootstrap_servers=bootstrap, **security()))
 
 
 def version() -> dict[str, Any]:
@@ -116,7 +131,7 @@ async def produce(
 ) -> dict[str, Any]:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         acks=acks if acks == "all" else int(acks),
         compression_type=None if codec == "none" else codec,
         enable_idempotence=idempotent,
@@ -143,7 +158,7 @@ async def produce(
 async def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) -> dict[str, Any]:
     producer = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         acks="all",
         enable_idempotence=idempotent,
         request_timeout_ms=PATIENCE_SECONDS * 1_000,
@@ -177,7 +192,7 @@ async def consume(
 ) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
     async with started(
-        AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security(), auto_offset_reset="none")
+        AIOKafkaConsumer(bootstrap_servers=bootstrap, **security(), auto_offset_reset="none")
     ) as consumer:
         consumer.assign([there])
         consumer.seek(there, offset)
@@ -190,7 +205,7 @@ async def consume_from_timestamp(
 ) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
     async with started(
-        AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security(), auto_offset_reset="none")
+        AIOKafkaConsumer(bootstrap_servers=bootstrap, **security(), auto_offset_reset="none")
     ) as consumer:
         consumer.assign([there])
         found = (await consumer.offsets_for_times({there: timestamp}))[there]
@@ -205,7 +220,7 @@ async def consume_group(bootstrap: str, topic: str, group: str, count: int) -> d
     consumer = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -219,7 +234,7 @@ async def consume_group(bootstrap: str, topic: str, group: str, count: int) -> d
 @runs
 async def list_offsets(bootstrap: str, topic: str, partition: int) -> dict[str, Any]:
     there = TopicPartition(topic, partition)
-    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap, **python_security())) as consumer:
+    async with started(AIOKafkaConsumer(bootstrap_servers=bootstrap, **security())) as consumer:
         earliest = await consumer.beginning_offsets([there])
         latest = await consumer.end_offsets([there])
     return {"earliest": earliest[there], "latest": latest[there]}
@@ -262,7 +277,7 @@ async def instance(bootstrap: str, transactional_id: str, timeout_ms: int = 60_0
     """Open a producer of an id."""
     made = AIOKafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout_ms,
     )
@@ -328,7 +343,7 @@ async def copy(
     reader = AIOKafkaConsumer(
         topic,
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         group_id=group,
         enable_auto_commit=False,
         auto_offset_reset="earliest",

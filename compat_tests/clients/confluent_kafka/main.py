@@ -25,6 +25,7 @@ from compat_tests.clients.contract import (
     UNANSWERED_MAX,
     Progress,
     Records,
+    bearer_token,
     decoded,
     encoded,
     librdkafka_security,
@@ -35,8 +36,15 @@ from compat_tests.clients.contract import (
 WITHIN = 20
 
 
+def security() -> dict[str, Any]:
+    """Return the settings for the security of the request in work."""
+    token = bearer_token()
+    own = {"oauth_cb": lambda _: (token, time.time() + 200)} if token else {}
+    return librdkafka_security() | own
+
+
 def admin(bootstrap: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": bootstrap, **librdkafka_security()})
+    return AdminClient({"bootstrap.servers": bootstrap, **security()})
 
 
 def resource(topic: str, **options: Any) -> ConfigResource:
@@ -49,7 +57,7 @@ def consumer(bootstrap: str, **settings: Any) -> Iterator[Any]:
     made = Consumer(
         {
             "bootstrap.servers": bootstrap,
-            **librdkafka_security(),
+            **security(),
             "group.id": "never-joined",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
@@ -126,7 +134,7 @@ def produce(
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
-            **librdkafka_security(),
+            **security(),
             "compression.codec": codec,
             "acks": acks,
             "enable.idempotence": idempotent,
@@ -161,7 +169,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
-            **librdkafka_security(),
+            **security(),
             "acks": "all",
             "enable.idempotence": idempotent,
             "message.timeout.ms": PATIENCE_SECONDS * 1_000,
@@ -246,7 +254,7 @@ def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> An
     made = Producer(
         {
             "bootstrap.servers": bootstrap,
-            **librdkafka_security(),
+            **security(),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout,
             "message.timeout.ms": timeout,

@@ -11,6 +11,7 @@ import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 from kafka.admin import ConfigResource, OffsetSpec
 from kafka.errors import KafkaError
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from compat_tests.clients.contract import (
     NUMBERS_AT_A_TIME,
@@ -19,6 +20,7 @@ from compat_tests.clients.contract import (
     UNANSWERED_MAX,
     Progress,
     Records,
+    bearer_token,
     decoded,
     encoded,
     python_security,
@@ -33,14 +35,27 @@ POLL_MS = 5_000
 its assignment, and stops beating, when a poll times out just as the answer to SyncGroup comes."""
 
 
+class Bearer(AbstractTokenProvider):
+    """The bearer of a token that does not change."""
+
+    def token(self) -> str:
+        return bearer_token() or ""
+
+
+def security() -> dict[str, Any]:
+    """Return the settings for the security of the request in work."""
+    own = {"sasl_oauth_token_provider": Bearer()} if bearer_token() else {}
+    return python_security() | own
+
+
 def admin(bootstrap: str) -> Any:
-    return closing(KafkaAdminClient(bootstrap_servers=bootstrap, **python_security()))
+    return closing(KafkaAdminClient(bootstrap_servers=bootstrap, **security()))
 
 
 def consumer(bootstrap: str, *topics: str, **settings: Any) -> Any:
     defaults = {"group_id": None, "auto_offset_reset": "none", "enable_auto_commit": False}
     return closing(
-        KafkaConsumer(*topics, bootstrap_servers=bootstrap, **python_security(), **{**defaults, **settings})
+        KafkaConsumer(*topics, bootstrap_servers=bootstrap, **security(), **{**defaults, **settings})
     )
 
 
@@ -98,7 +113,7 @@ def produce(
 ) -> dict[str, Any]:
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         acks=acks if acks == "all" else int(acks),
         compression_type=None if codec == "none" else codec,
         enable_idempotence=idempotent,
@@ -131,7 +146,7 @@ def produce_numbers(bootstrap: str, topic: str, count: int, idempotent: bool) ->
 
     producer = KafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         acks="all",
         enable_idempotence=idempotent,
         delivery_timeout_ms=PATIENCE_SECONDS * 1_000,
@@ -206,7 +221,7 @@ def instance(bootstrap: str, transactional_id: str, timeout: int = 60_000) -> It
     """Open a producer of an id."""
     made = KafkaProducer(
         bootstrap_servers=bootstrap,
-        **python_security(),
+        **security(),
         transactional_id=transactional_id,
         transaction_timeout_ms=timeout,
     )

@@ -74,6 +74,7 @@ type Security struct {
 	User        string
 	Password    string
 	Token       bool
+	Bearer      string
 }
 
 // TLS returns the settings of TLS, nil for protocols without it.

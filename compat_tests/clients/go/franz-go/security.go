@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
@@ -21,6 +22,8 @@ func connected(request Request) []kgo.Opt {
 	}
 	login := scram.Auth{User: security.User, Pass: security.Password, IsToken: security.Token}
 	switch security.Mechanism {
+	case "OAUTHBEARER":
+		made = append(made, kgo.SASL(oauth.Auth{Token: security.Bearer}.AsMechanism()))
 	case "PLAIN":
 		made = append(made, kgo.SASL(plain.Auth{User: security.User, Pass: security.Password}.AsMechanism()))
 	case "SCRAM-SHA-256":

@@ -33,9 +33,17 @@ func secure(config *sarama.Config, request Request) {
 	config.Net.SASL.Enable = true
 	config.Net.SASL.User, config.Net.SASL.Password = security.User, security.Password
 	config.Net.SASL.Mechanism = sarama.SASLMechanism(security.Mechanism)
+	config.Net.SASL.TokenProvider = bearer(security.Bearer)
 	if hashed := hashes[security.Mechanism]; hashed != nil {
 		config.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &login{hash: hashed} }
 	}
+}
+
+type bearer string
+
+// Token returns a token that does not change.
+func (token bearer) Token() (*sarama.AccessToken, error) {
+	return &sarama.AccessToken{Token: string(token)}, nil
 }
 
 // login is SCRAM as sarama's users provide it.

@@ -91,7 +91,16 @@ final class Contract {
         if (security.has("certificate")) {
             all.putAll(Map.of("ssl.keystore.type", "PEM", "ssl.keystore.location", string(security, "certificate")));
         }
-        if (security.has("mechanism")) {
+        if (security.has("bearer")) {
+            // Java takes a token from a file, and only from one that a property of the process allows.
+            var file = string(security, "bearer_file");
+            System.setProperty("org.apache.kafka.sasl.oauthbearer.allowed.urls", file);
+            all.put("sasl.mechanism", "OAUTHBEARER");
+            all.put("sasl.oauthbearer.token.endpoint.url", file);
+            all.put("sasl.login.callback.handler.class",
+                    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler");
+            all.put("sasl.jaas.config", "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;");
+        } else if (security.has("mechanism")) {
             var mechanism = string(security, "mechanism");
             var kind = mechanism.equals("PLAIN") ? "plain.Plain" : "scram.Scram";
             var token = security.has("token") ? " tokenauth=\"true\"" : "";

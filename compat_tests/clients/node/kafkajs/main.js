@@ -54,11 +54,14 @@ const CODECS = {
 };
 const ACKS = { 0: 0, 1: 1, all: -1 };
 
-function secured({ authority, certificate, mechanism, user, password }) {
+function secured({ authority, certificate, mechanism, user, password, bearer }) {
   const own = certificate && readFileSync(certificate, "utf8");
   return {
     ssl: authority && { ca: [readFileSync(authority, "utf8")], ...(own && { key: own, cert: own }) },
-    sasl: mechanism && { mechanism: mechanism.toLowerCase(), username: user, password },
+    sasl: mechanism && {
+      mechanism: mechanism.toLowerCase(),
+      ...(bearer ? { oauthBearerProvider: async () => ({ value: bearer }) } : { username: user, password }),
+    },
   };
 }
 
