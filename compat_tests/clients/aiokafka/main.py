@@ -54,7 +54,7 @@ async def started(client: Any) -> AsyncIterator[Any]:
         await (client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
 
 
-class Bearer(AbstractTokenProvider):
+class Bearer(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
     """The bearer of a token that does not change."""
 
     async def token(self) -> str:

@@ -35,7 +35,7 @@ POLL_MS = 5_000
 its assignment, and stops beating, when a poll times out just as the answer to SyncGroup comes."""
 
 
-class Bearer(AbstractTokenProvider):
+class Bearer(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
     """The bearer of a token that does not change."""
 
     def token(self) -> str:
