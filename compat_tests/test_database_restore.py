@@ -21,6 +21,7 @@ pytestmark = pytest.mark.only_kawal("Apache Kafka has no databases")
 
 STATEMENTS = """
 CREATE DATABASE power VGROUPS 2;
+ALTER DATABASE power tables.declare auto;
 USE power;
 CREATE STABLE meters (ts timestamp, v int) TAGS (place binary(16));
 CREATE TABLE d1 USING meters TAGS ('north');
@@ -77,6 +78,7 @@ def test_a_database_is_made_again_on_another_gateway_and_is_the_same(start_broke
     assert committed_of(second, "steady", "plain") == {1: start + 50}
     assert read_values(second, "high") == read_values(first, "high") != []
     assert (outcome["topics"], outcome["checked"]) == (3, 3 + 3 * 400 - 100 + 2)
+    assert outcome["tables"] == 2
     assert sql(second, ASKED) == sql(first, ASKED)
     assert sql(second, "SHOW TABLES") == sql(first, "SHOW TABLES")
     # A group that leaves out restored records is shown what is written here, and nothing else.

@@ -31,6 +31,7 @@ from protocol.record_headers import with_headers_steps
 from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
+from wal.errors import OffsetOutOfRange
 from wal.format import EntryKind
 from wal.lookup import TimeHit
 from wal.versions import FrameRef, VersionedEntry, frame_entries
@@ -238,6 +239,10 @@ class DatabasePartition(ScannedPartition):
                 batch = yield from changes_batch(told, owner, entry.version - entry.base_offset)
         except ProtocolError:
             self.count(unfit=entry.record_count)
+            return None
+        except OffsetOutOfRange:
+            # The topic's records were deleted meanwhile; versions are not: the view is looked at again.
+            self.forget()
             return None
         if batch is not None:
             self.count(matched=read_batch_header(batch).record_count)

@@ -84,6 +84,8 @@ class DeclaredTables:
         is_wrong = any(now.get(topic_id, tags) != tags for topic_id, tags in before.items())
         if is_wrong:
             self.forget()
+        for stream_id in [number for number, tags in self._streams.items() if tags.topic_id not in now]:
+            del self._streams[stream_id]
         return is_wrong
 
     @property

@@ -25,6 +25,8 @@ from views.plan import Plan
 from views.statement import parse_view
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.catalogue.topics import Topic
     from broker.storage.partition import Partition
     from broker.view_topics.view_host import ViewHost
@@ -76,6 +78,11 @@ class TableTags:
             plan = self._evaluator.plan
             self._known = host.tags.of(self._partition.stream_id, plan)
             self._inherited = host.tags.inherited(topic, plan, self._partition_of)
+
+    @property
+    def topic_id(self) -> UUID:
+        """The id of the topic."""
+        return self._topic.topic_id
 
     def _partition_of(self, index: int) -> Partition:
         return self._host.metadata.topics.partition(self._topic, index)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
 
+from broker.view_topics.table_tags import TableTags
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
@@ -16,6 +18,7 @@ from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of
 from tests.broker.topic_changes import alter, delete, grow
 from tests.broker.transactions import end, transactional
 from tests.broker.views import PLACE, make_view, read_all
+from wal.errors import OffsetOutOfRange
 
 COLUMNS = "v int, city string tag, floor int tag"
 
@@ -268,6 +271,44 @@ def test_a_fetch_that_is_given_up_in_the_middle_of_a_batch_changes_nothing() -> 
     leaving.send(fetching({("with", 0): 0}), 12)
     leaving.close()
     assert [told for told in shown(client, "with") if told] == wanted
+
+
+def test_a_snapshot_has_the_tags_of_every_table() -> None:
+    _, client = made()
+    make_view(client, "state", "DATABASE d WITH META", **{"kawal.snapshot": "true"})
+    write(client, row(b"m", city="Lisbon"), row(b"n", floor=1), row(b"m"), row(b"n", None), row(b"m"))
+    assert shown(client, "state") == [("drop table", "n"), ("m", LISBON)]
+
+
+def test_a_topic_that_is_deleted_while_its_tags_are_read_does_not_move_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, client = made()
+    write(client, row(b"m", city="Lisbon"))
+    write(client, row(b"m"), row(b"n"))
+    plain, failures = TableTags.steps, [1]
+
+    def steps(self: TableTags, *arguments: Any) -> Any:
+        if failures:
+            failures.pop()
+            raise OffsetOutOfRange(1, 0, 1, 3)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(TableTags, "steps", steps)
+    assert [told[0] for told in shown(client, "with")] == ["create table", "m", "create table"]
+    assert failures == []
+
+
+def test_views_of_topics_that_declare_nothing_do_not_load_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "broker.view_topics.declared_tables"
+    gateway = Gateway()
+    client = gateway.client()
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    create(client, "t", 1, **{"kawal.columns": COLUMNS})
+    make_view(client, "with", "STABLE t WITH META")
+    write(client, row(b"m", city="Lisbon"))
+    assert len(read_all(client, "with")) == 1
+    assert name not in sys.modules
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, "auto"), ("sql", None)])
