@@ -163,7 +163,8 @@ REFUSED: Final = {
 _KEEP: Final = re.compile(r"(\d{1,9})([dhm]?)", re.IGNORECASE)
 _KEEP_UNITS_MS: Final = {"": 24 * HOUR_MS, "d": 24 * HOUR_MS, "h": HOUR_MS, "m": 60_000}
 
-_LISTED: Final = f"{', '.join(DATABASE_KEYS)}, and TDengine's {', '.join([*ALIASES, PRECISION])}"
+LISTED: Final = f"{', '.join(DATABASE_KEYS)}, and TDengine's {', '.join([*ALIASES, PRECISION])}"
+"""The names of all settings, for messages."""
 
 
 def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
@@ -176,7 +177,7 @@ def checked(settings: Mapping[str, str | None]) -> dict[str, str]:
             known = {option.lower().replace("_", "."): option for option in (*ALIASES, *DATABASE_KEYS)}
             close = known.get(nearest(name, known), "")
             raise ConfigError(
-                name, None, f"is not a setting of a database; those are {_LISTED}", nearest=close
+                name, None, f"is not a setting of a database; those are {LISTED}", nearest=close
             )
         if raw is None:
             raise ConfigError(name, "null", "a value is needed")

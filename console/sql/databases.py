@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from broker.config.database_keys import LISTED
 from console.database_admin import (
     DATABASE_EXISTS,
     NO_SUCH_DATABASE,
@@ -46,7 +47,8 @@ def _options(text: str) -> dict[str, str | None]:
     while text[position:].strip():
         match = _OPTION.match(text, position)
         if match is None:
-            raise UsageError(f"an option and its value are expected at {text[position:].strip()[:40]!r}")
+            at = text[position:].strip()[:40]
+            raise UsageError(f"an option and its value are expected at {at!r}; options are {LISTED}")
         key = match["key"]
         if key.upper() in (option.upper() for option in options):
             raise UsageError(f"{key} is given twice")

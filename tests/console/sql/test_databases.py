@@ -96,3 +96,8 @@ def test_a_split_adds_a_vnode_and_says_what_stays(sql: Sql) -> None:
         sql("SPLIT VGROUP power.9")
     with pytest.raises(CommandError, match="no database 'nowhere'"):
         sql("SPLIT VGROUP nowhere.0")
+
+
+def test_an_option_without_a_value_is_named_with_all_that_there_are(sql: Sql) -> None:
+    with pytest.raises(UsageError, match=r"expected at 'KEEP'; options are .*tables\.declare.*VGROUPS.*KEEP"):
+        sql("CREATE DATABASE z KEEP")
