@@ -33,6 +33,7 @@ PARTITION_UNKNOWN: Final = dict.fromkeys(
         "released",
         "acknowledged",
         "archived",
+        "archiving",
         "deliveries",
         "oldest_seconds",
     )
@@ -225,6 +226,7 @@ def _enrich(row: Row, group: QueueGroup) -> None:
                 "released": info.released,
                 "acknowledged": info.acknowledged,
                 "archived": info.archived,
+                "archiving": info.archiving,
                 "deliveries": {item.delivery_count: item.records for item in info.deliveries},
                 "oldest_seconds": info.oldest_ms / 1000 if info.oldest_ms >= 0 else None,
             }

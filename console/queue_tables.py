@@ -31,6 +31,7 @@ PARTITIONS: Final = (
     "released",
     "acknowledged",
     "archived",
+    "archiving",
     "deliveries",
     "backlog",
     "oldest",
