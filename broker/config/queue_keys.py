@@ -58,6 +58,7 @@ FILTER: Final = "kawal.share.filter"
 AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
 REAR_ENABLE: Final = "kawal.share.rear.enable"
 ANSWERS_TOPIC: Final = "kawal.share.answers.topic"
+CLASSES: Final = "kawal.share.priority.classes"
 TIMING: Final = "kawal.share.timing.enable"
 
 QUEUE_KEYS: tuple[Key, ...] = (
@@ -150,6 +151,18 @@ QUEUE_KEYS: tuple[Key, ...] = (
         " dead letters have code and reason of the last answer.  Empty: none.",
         check=_topic_problem,
         synonyms=(ANSWERS_TOPIC,),
+    ),
+    Key(
+        CLASSES,
+        INT,
+        0,
+        "Classes of records in a share group, by their header kawal-priority from 0, which is that of records"
+        " without one, up to one less than this number: of what is available in a partition, larger ones are"
+        " given out first.  0: no classes.",
+        minimum=0,
+        maximum=10,
+        unit="classes",
+        synonyms=(CLASSES,),
     ),
     _own(
         TIMING,

@@ -12,6 +12,7 @@ from broker.config.group_limits import clamped
 from broker.config.queue_keys import (
     ANSWERS_TOPIC,
     AUTO_ACCEPT,
+    CLASSES,
     COPY_HEADERS,
     COPY_RECORD,
     DEAD_LETTER_POLICY,
@@ -98,11 +99,13 @@ class QueueSettings(NamedTuple):
     """As the group has it (broker/config/header_filter.py)."""
     is_timed: bool = False
     """Whether records are delivered neither before nor after moments in their headers."""
+    classes: int = 0
+    """The number of classes of records; 0: none."""
 
     @property
     def chooses(self) -> bool:
         """Whether records are looked at one by one before they are delivered."""
-        return bool(self.filter) or self.is_timed
+        return bool(self.filter) or self.is_timed or self.classes > 1
 
 
 NO_QUEUE_SETTINGS: Final = QueueSettings()
@@ -119,6 +122,7 @@ def queue_settings(metadata: Metadata, group_id: str) -> QueueSettings:
         group_configs.value(AUTO_ACCEPT, overrides, layers) is True,
         overrides.get(FILTER, ""),
         group_configs.value(TIMING, overrides, layers) is True,
+        _number(group_configs.value(CLASSES, overrides, layers)),
     )
 
 

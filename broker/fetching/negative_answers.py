@@ -20,7 +20,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from broker.errors import RequestError
-from broker.fetching.share_reader import PIECE_BYTES, read_piece
+from broker.fetching.pieces import PIECE_BYTES, read_piece
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, in_thread
 from broker.storage.partition import Partition

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Generator, Sequence
 from functools import partial
 
-from broker.fetching.share_reader import PIECE_BYTES, read_piece
+from broker.fetching.pieces import PIECE_BYTES, read_piece
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, in_thread
 from broker.storage.partition import Partition

@@ -2,6 +2,7 @@
 
     kawal-deliver-at    ms since 1970: not delivered before
     kawal-delay-ms      the same, counted from the record's timestamp
+    kawal-priority      its class; larger ones are given out first
     kawal-expires-at    ms since 1970: not delivered from then on; nor is one as old as kawal.share.ttl.ms
 
 Values are decimal numbers in text; what is no such number counts as absent.  Only groups with such settings
@@ -30,6 +31,7 @@ SCAN_BYTES_MAX: Final = 4 << 20
 DELIVER_AT: Final = "kawal-deliver-at"
 DELAY: Final = "kawal-delay-ms"
 EXPIRES_AT: Final = "kawal-expires-at"
+PRIORITY: Final = "kawal-priority"
 _TIMES: Final = frozenset({DELIVER_AT, DELAY, EXPIRES_AT})
 
 DIGITS_MAX: Final = 15
@@ -41,6 +43,7 @@ class Choice(NamedTuple):
 
     filter: HeaderFilter | None
     is_timed: bool
+    classes: int = 0
 
 
 class Moment(NamedTuple):
@@ -64,7 +67,8 @@ def choice_of(settings: QueueSettings) -> Choice | None:
     """Return what a group's settings choose by; None if that is nothing."""
     if not settings.chooses:
         return None
-    return Choice(parse_filter(settings.filter) if settings.filter else None, settings.is_timed)
+    found = parse_filter(settings.filter) if settings.filter else None
+    return Choice(found, settings.is_timed, settings.classes)
 
 
 def choose(
@@ -82,22 +86,24 @@ def choose(
         begins = len(chosen.ranges)
         for record in records:
             if choice.filter is None or choice.filter.chooses(record.headers):
-                _add(chosen, record, moment if choice.is_timed else None, begins)
+                _add(chosen, record, moment, choice, begins)
     return chosen
 
 
-def _add(chosen: Chosen, record: Record, moment: Moment | None, begins: int) -> None:
+def _add(chosen: Chosen, record: Record, moment: Moment, choice: Choice, begins: int) -> None:
     """Add a record to those of its kind; ranges for delivery do not cross the batch, which begins there."""
     offset = record.offset
-    due_ms, is_expired = (0, False) if moment is None else _timed(record, moment)
+    due_ms, is_expired = _timed(record, moment) if choice.is_timed else (0, False)
+    priority = _class_of(record, choice.classes) if choice.classes > 1 else 0
     if is_expired:
         _extend(chosen.expired, offset, 0)
-    elif due_ms and moment is not None:
-        until_ms = moment.now_ms + due_ms - moment.wall_ms
-        if chosen.later and chosen.later[-1].last == offset - 1 and chosen.later[-1].until_ms == until_ms:
-            chosen.later[-1] = chosen.later[-1]._replace(last=offset)
+    elif due_ms or choice.classes > 1:
+        until_ms = moment.now_ms + due_ms - moment.wall_ms if due_ms else 0
+        newest = chosen.later[-1] if chosen.later else None
+        if newest is not None and (newest.last, *newest[2:]) == (offset - 1, until_ms, priority):
+            chosen.later[-1] = newest._replace(last=offset)
         else:
-            chosen.later.append(Later(offset, offset, until_ms))
+            chosen.later.append(Later(offset, offset, until_ms, priority))
     else:
         _extend(chosen.ranges, offset, begins)
 
@@ -126,6 +132,11 @@ def _timed(record: Record, moment: Moment) -> tuple[int, bool]:
     if due_ms is None and delay_ms is not None and written_ms >= 0:
         due_ms = written_ms + delay_ms
     return (due_ms, False) if due_ms is not None and due_ms > moment.wall_ms else (0, False)
+
+
+def _class_of(record: Record, classes: int) -> int:
+    found = next((_number(value) for name, value in record.headers if name == PRIORITY), None)
+    return min(found or 0, classes - 1)
 
 
 def _number(value: bytes | None) -> int | None:

@@ -15,7 +15,8 @@ from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_settings import queue_settings, share_reading
 from broker.coordinators.shares import Shares, limits_of
 from broker.errors import RequestError
-from broker.fetching.share_reader import PIECE_BYTES, Place, end_of, find_partition, first_available
+from broker.fetching.pieces import PIECE_BYTES
+from broker.fetching.share_reader import Place, end_of, find_partition, first_available
 from broker.loop.loop import Loop
 from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps
 from broker.view_topics.view_partition import ViewPartition

@@ -21,9 +21,11 @@ from uuid import UUID
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
+from broker.fetching.gathered import Gathered
+from broker.fetching.pieces import PIECE_BYTES, Piece, read_piece
 from broker.fetching.record_choice import SCAN_BYTES_MAX
 from broker.fetching.share_selection import Selection
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, in_thread
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from groups.errors import GroupError
@@ -36,17 +38,12 @@ from protocol.records import BatchHeader, read_batch_header
 from protocol.wire import RecordParts
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
-from wal.reader import Part
-from wal.segment import FileRange
 from wal.transactions import AbortedTransaction
 
 if TYPE_CHECKING:
     from broker.coordinators.shares import Shares
 
 logger = logging.getLogger("kawal.broker")
-
-PIECE_BYTES: Final = 48 << 10
-"""The bytes read at a time: few batches are then read in vain, and small ones are read from memory."""
 
 BATCHES_PER_STEP: Final = 50
 """The batches acquired between two looks at the time, in about 0.5 ms."""
@@ -56,16 +53,6 @@ NO_LEADER: Final = 0
 
 Place = tuple[UUID, int]
 ReadSteps = Generator[Until | None, None, None]
-
-
-class Piece(NamedTuple):
-    """A part of a partition as it was read."""
-
-    data: memoryview
-    first: int
-    """The offset from which it was read."""
-    end: int
-    """The offset before which everything was read."""
 
 
 class Batch(NamedTuple):
@@ -183,6 +170,10 @@ class ShareReader:
         )
         portion = Portion(wish, self._limits)
         parts: list[memoryview] = []
+        if self._selection.has_classes:
+            yield from self._look_ahead(key, partition, wish, end)
+            yield from self._by_class(key, partition, wish, portion, data, end)
+            return
         while offset < end and not portion.is_full and self.size_bytes < self._reading.max_bytes:
             piece = yield from self._piece(partition, offset, end)
             if piece.end <= offset:
@@ -194,6 +185,54 @@ class ShareReader:
                 break
         if parts:
             data.records = RecordParts(parts, sum(map(len, parts)))
+
+    # --- by class -------------------------------------------------------------------------------------------
+
+    def _look_ahead(self, key: ShareKey, partition: Partition, wish: Wish, end: int) -> ReadSteps:
+        """Note the classes of records up to the end of the window, or of the log; nothing is acquired."""
+        while self._scanned_bytes <= SCAN_BYTES_MAX:
+            with self._shares.step(self._now_ms) as machine:
+                found = machine.find(key)
+                assert found is not None
+                offset, room = found.end, self._limits.in_flight_max - (found.end - found.start)
+            if offset >= end or room <= 0:
+                return
+            piece = yield from self._piece(partition, max(offset, partition.log_start), end)
+            if piece.end <= offset:
+                return
+            yield from self._acquire(key, partition, wish, Portion(wish, self._limits), piece, None, [])
+            self._scanned_bytes += len(piece.data)
+
+    def _by_class(
+        self,
+        key: ShareKey,
+        partition: Partition,
+        wish: Wish,
+        portion: Portion,
+        data: PartitionData,
+        end: int,
+    ) -> ReadSteps:
+        """Acquire from the records whose classes are known, the largest class first."""
+        gathered = Gathered()
+        while not portion.is_full and self.size_bytes < self._reading.max_bytes:
+            with self._shares.step(self._now_ms) as machine:
+                best = machine.best(key, self._reading.member_id, self._now_ms)
+                known = machine.find(key)
+            if best is None or best[1] >= end or known is None:
+                break
+            piece = yield from self._piece(partition, best[1], min(end, known.end))
+            batches = self._deliverable(partition, piece)
+            slices = [piece.data[batch.position : batch.end_position] for batch in batches]
+            offsets = [(batch.first, batch.last) for batch in batches]
+            found = self._selection.sized(Found(best[1], offsets, min(piece.end, known.end)), offsets, slices)
+            with self._shares.step(self._now_ms) as machine:
+                named = wish._replace(priority=best[0])
+                acquired = machine.acquire(key, named, found, self._now_ms, portion)
+            if not acquired:
+                break
+            self.size_bytes += gathered.add(acquired, offsets, slices)
+            self.count += sum(part.last - part.first + 1 for part in acquired)
+        gathered.answer(data)
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -217,10 +256,10 @@ class ShareReader:
         wish: Wish,
         portion: Portion,
         piece: Piece,
-        data: PartitionData,
+        data: PartitionData | None,
         parts: list[memoryview],
     ) -> ReadSteps:
-        """Acquire what is available of a piece, some batches at a time."""
+        """Acquire what is available of a piece, some batches at a time; without `data` there is nothing."""
         batches = self._deliverable(partition, piece)
         first = piece.first
         for start in range(0, max(len(batches), 1), BATCHES_PER_STEP):
@@ -233,7 +272,8 @@ class ShareReader:
                 found = yield from self._selection.select(key, partition, found, data_of)
             with self._shares.step(self._now_ms) as machine:
                 acquired = machine.acquire(key, wish, found, self._now_ms, portion)
-            self._take(acquired, some, piece, data, parts)
+            if data is not None:
+                self._take(acquired, some, piece, data, parts)
             if portion.is_full:
                 return
             first = end
@@ -296,27 +336,6 @@ class ShareReader:
             self.size_bytes += stop - start
 
 
-def read_piece(
-    partition: Partition, read: ViewRead, end: int, offload: Offload
-) -> Generator[Until | None, None, Piece]:
-    """Read a part of a partition, stored or a view, up to an offset.
-
-    Raises: OffsetOutOfRange, WalError, DiskError.
-    """
-    parts: list[Part]
-    if isinstance(partition, ViewPartition):
-        yield from partition.steps(read)
-        parts, reached = read.parts, read.position
-    else:
-        result = partition.read(read.offset, read.max_bytes, minimum_one=read.minimum_one, end=end)
-        parts, reached = result.parts, result.next_offset
-    if any(isinstance(part, FileRange) for part in parts):
-        data = yield from in_thread(offload, lambda: _joined(parts))
-    else:
-        data = _joined(parts)
-    return Piece(memoryview(data), read.offset, reached)
-
-
 def find_partition(metadata: Metadata, place: Place) -> Partition:
     """Return a partition by its topic's id.
 
@@ -355,8 +374,3 @@ def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
         and entry.first_offset <= header.base_offset <= entry.last_offset
         for entry in aborted
     )
-
-
-def _joined(parts: list[Part]) -> bytes | bytearray | memoryview:
-    buffers = [part.read() if isinstance(part, FileRange) else part for part in parts]
-    return buffers[0] if len(buffers) == 1 else b"".join(buffers)

@@ -49,6 +49,11 @@ class Selection:
         """Whether batches are opened."""
         return self._choice is not None
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether records are given out by class."""
+        return self._choice is not None and self._choice.classes > 1
+
     def is_needed(self, partition: Partition) -> bool:
         """Whether anything is selected in a partition."""
         if self._choice is not None or self._limits.in_flight_bytes_max:
@@ -70,10 +75,14 @@ class Selection:
             ranges = deleted_in(deleted, partition.index)
             later = [part for part in found.later if without([(part.first, part.last)], ranges)]
             found = found._replace(batches=without(found.batches, ranges), later=later)
-        if self._limits.in_flight_bytes_max:
-            sizes = _mean_sizes(found.batches, offsets, [len(batch) for batch in batches])
-            found = found._replace(record_bytes=sizes)
-        return found
+        return self.sized(found, offsets, batches)
+
+    def sized(self, found: Found, offsets: Sequence[tuple[int, int]], batches: Sequence[memoryview]) -> Found:
+        """Return the same with the mean sizes of records, if the group limits bytes."""
+        if not self._limits.in_flight_bytes_max:
+            return found
+        sizes = _mean_sizes(found.batches, offsets, [len(batch) for batch in batches])
+        return found._replace(record_bytes=sizes)
 
     def _chosen(
         self,

@@ -307,6 +307,13 @@ class ShareCoordinator:
         share = self._table.find(key)
         return [] if share is None else list(share.partition.archiving())
 
+    def best(self, key: ShareKey, member_id: str, now_ms: int) -> tuple[int, int] | None:
+        """Return the largest class of the records that a member may have, and the first of these.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
+        return self._at(now_ms).known(key).partition.best(member_id, now_ms)
+
     def give_up(self, key: ShareKey, ranges: Sequence[tuple[int, int]], cause: Cause, now_ms: int) -> None:
         """Give up available records, in a group whose at_limit is TAIL.  Raises: NotLoaded, GroupNotFound."""
         table = self._at(now_ms)

@@ -35,6 +35,8 @@ class Wish(NamedTuple):
     batch_size: int
     """The best number of records in one range of the answer."""
     mode: AcquireMode
+    priority: int | None = None
+    """The only class that is wished for; None: any, also what was not looked at before."""
 
 
 class Limits(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
+from operator import itemgetter
 from typing import NamedTuple
 
 
@@ -16,11 +17,12 @@ class Acquired(NamedTuple):
 
 
 class Later(NamedTuple):
-    """Records that are not to be delivered before a monotonic moment."""
+    """Records that are not to be delivered before a monotonic moment (0: now), or only with their class."""
 
     first: int
     last: int
     until_ms: int
+    priority: int = 0
 
 
 class Found(NamedTuple):
@@ -37,10 +39,11 @@ class Found(NamedTuple):
     record_bytes: Sequence[int] = ()
     """The mean size of a record in each of the batches, if that counts."""
 
-    def pieces(self) -> Iterable[tuple[int, int, int, int]]:
-        """Yield first and last offset, moment from which on it is for delivery, and mean size, in order."""
+    def pieces(self) -> Iterable[tuple[int, int, Later | None, int]]:
+        """Yield first and last offset, what is known if it is for later, and mean size, in order."""
         sizes = self.record_bytes or repeat(0)
-        now = ((first, last, 0, size) for (first, last), size in zip(self.batches, sizes, strict=False))
+        now = ((first, last, None, size) for (first, last), size in zip(self.batches, sizes, strict=False))
         if not self.later:
             return now
-        return sorted((*now, *((*part, 0) for part in self.later)))
+        later = ((part.first, part.last, part, 0) for part in self.later)
+        return sorted((*now, *later), key=itemgetter(0))

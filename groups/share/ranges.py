@@ -34,10 +34,12 @@ class Facts(NamedTuple):
     """The cause for which it is being archived, or "" if it is not."""
     record_bytes: int = 0
     """The mean size of the records of its batch, if that counts."""
+    priority: int = 0
+    """Its class, in groups that have classes; larger ones come first."""
 
-    def is_free(self, member_id: str, now_ms: int) -> bool:
-        """Whether a member may have it now."""
-        if self.state != RecordState.AVAILABLE:
+    def is_free(self, member_id: str, now_ms: int, priority: int | None = None) -> bool:
+        """Whether a member may have it now, if it is of this class."""
+        if self.state != RecordState.AVAILABLE or (priority is not None and self.priority != priority):
             return False
         return self.lock_until_ms <= now_ms or self.member_id not in ("", member_id)
 
@@ -193,3 +195,9 @@ class Ranges:
 
 def _are_alike(left: Range, right: Range) -> bool:
     return left.is_settled and right.is_settled and left.facts == right.facts
+
+
+def begin_change(part: Range, facts: Facts, change: Change) -> None:
+    """Change the state of records; it counts when it is durable."""
+    part.before, part.change, part.facts = part.facts, change, facts
+    change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause))

@@ -18,8 +18,9 @@ from typing import Final
 from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
-from groups.share.found import Acquired, Found
-from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange
+from groups.share.found import Acquired, Found, Later
+from groups.share.giving_up import archive, archiving, give_up
+from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange, begin_change
 from groups.share.states import FINISHED, Cause, Event, RecordState, outcome_of
 
 NEVER_DELIVERED: Final = Facts(RecordState.AVAILABLE, 0)
@@ -69,6 +70,15 @@ class SharePartition:
         if self.end - self.start < limits.in_flight_max:
             return True
         return self.next_fetch_offset(member_id, now_ms) < self.end
+
+    def best(self, member_id: str, now_ms: int) -> tuple[int, int] | None:
+        """Return the largest priority of the records that a member may have, and the first of these."""
+        found: tuple[int, int] | None = None
+        for part in self._ranges:
+            is_better = found is None or part.facts.priority > found[0]
+            if is_better and part.is_settled and part.facts.is_free(member_id, now_ms):
+                found = part.facts.priority, part.first
+        return found
 
     def in_flight_bytes(self) -> int:
         """Return the bytes of the records that members have, as far as they count."""
@@ -130,15 +140,15 @@ class SharePartition:
         times = (now_ms, now_ms + limits.lock_ms)
         position = first = max(found.first, self.start)
         acquired: list[Acquired] = []
-        for batch_first, batch_last, later_ms, record_bytes in found.pieces():
+        for batch_first, batch_last, later, record_bytes in found.pieces():
             batch_last = min(batch_last, end - 1)
             if batch_last < position:
                 continue
             batch_first = min(max(batch_first, position), end)
             self._miss(position, batch_first - 1)
             position = batch_first
-            if later_ms:
-                self._postpone(position, batch_last, later_ms)
+            if later is not None:
+                self._postpone(position, batch_last, later)
                 position = batch_last + 1
                 continue
             self._acquire_batch(wish, portion, (position, batch_last), record_bytes, times, acquired)
@@ -166,11 +176,11 @@ class SharePartition:
         now_ms, until_ms = times
         begins = True
         for part in self._ranges.within(first, last) if first < self.end else ():
-            if part.is_settled and part.facts.is_free(wish.member_id, now_ms):
+            if part.is_settled and part.facts.is_free(wish.member_id, now_ms, wish.priority):
                 low, high = max(part.first, first), min(part.last, last)
                 count = portion.take(high - low + 1, part.facts.delivery_count, record_bytes)
                 if count:
-                    facts = _held(wish, part.facts.delivery_count + 1, until_ms, record_bytes)
+                    facts = _held(wish, part.facts, until_ms, record_bytes)
                     if low == part.first and low + count - 1 == part.last:
                         part.facts = facts
                     else:
@@ -180,23 +190,29 @@ class SharePartition:
                         acquired, Acquired(low, low + count - 1, facts.delivery_count), wish, begins=begins
                     )
                     begins = False
-        fresh = max(first, self.end)
+        # A class has only records that are known.
+        fresh = max(first, self.end) if wish.priority is None else last + 1
         count = portion.take(last - fresh + 1, 0, record_bytes) if last >= fresh else 0
         if count:
             self._fill(fresh - 1)
-            self._ranges.append(fresh + count - 1, _held(wish, 1, until_ms, record_bytes))
+            self._ranges.append(fresh + count - 1, _held(wish, NEVER_DELIVERED, until_ms, record_bytes))
             _report(acquired, Acquired(fresh, fresh + count - 1, 1), wish, begins=begins)
         self._note_lock(until_ms)
 
-    def _postpone(self, first: int, last: int, until_ms: int) -> None:
-        """Keep what is available between two offsets from all members until a moment."""
+    def _postpone(self, first: int, last: int, later: Later) -> None:
+        """Keep what is available between two offsets for later, or for a wish for its class."""
+
+        def known(facts: Facts) -> Facts:
+            return facts._replace(member_id="", lock_until_ms=later.until_ms, priority=later.priority)
+
         for part in self._ranges.within(first, last):
             if part.facts.state == RecordState.AVAILABLE and part.is_settled:
                 for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
-                    piece.facts = piece.facts._replace(member_id="", lock_until_ms=until_ms)
+                    piece.facts = known(piece.facts)
         self._fill(first - 1)
-        self._ranges.append(last, NEVER_DELIVERED._replace(lock_until_ms=until_ms))
-        self._note_lock(until_ms)
+        self._ranges.append(last, known(NEVER_DELIVERED))
+        if later.until_ms:
+            self._note_lock(later.until_ms)
 
     def _miss(self, first: int, last: int) -> None:
         """Archive what is available between two offsets: the log has no record there."""
@@ -292,44 +308,30 @@ class SharePartition:
             part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
             return
         cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
-        after = Facts(outcome.state, facts.delivery_count, cause=cause)
+        after = Facts(outcome.state, facts.delivery_count, cause=cause, priority=facts.priority)
         if outcome.state == RecordState.AVAILABLE and limits.avoid_last_ms and event != Event.SESSION_CLOSED:
             until_ms = now_ms + limits.avoid_last_ms
             after = after._replace(member_id=facts.member_id, lock_until_ms=until_ms)
             self._note_lock(until_ms)
         change.events[event] += part.last - part.first + 1
-        _change(part, after, change)
+        begin_change(part, after, change)
 
     # --- dead letters ---------------------------------------------------------------------------------------
 
-    def give_up(self, ranges: Iterable[tuple[int, int]], cause: Cause) -> Change | None:
+    def give_up(self, pairs: Iterable[tuple[int, int]], cause: Cause) -> Change | None:
         """Let dead letters be written for available records between pairs of offsets, in order."""
-        change = Change()
-        for first, last in ranges:
+        pairs = list(pairs)
+        for _, last in pairs:
             self._fill(last)
-            for part in self._ranges.within(first, last):
-                if part.facts.state == RecordState.AVAILABLE and part.is_settled:
-                    for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
-                        count = piece.facts.delivery_count
-                        _change(piece, Facts(RecordState.ARCHIVING, count, cause=cause.value), change)
-        return change if change.ranges else None
+        return give_up(self._ranges, pairs, cause)
 
     def archiving(self) -> Iterable[StoredRange]:
         """Yield the records that are to be archived once their dead letters are stored."""
-        for part in self._ranges:
-            facts = part.facts
-            if facts.state == RecordState.ARCHIVING and part.is_settled:
-                yield StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause)
+        return archiving(self._ranges)
 
-    def archive(self, ranges: Iterable[tuple[int, int]]) -> Change | None:
+    def archive(self, pairs: Iterable[tuple[int, int]]) -> Change | None:
         """Archive what is being archived between pairs of offsets, in order: it has its dead letters."""
-        change = Change()
-        for first, last in ranges:
-            for part in self._ranges.within(first, last):
-                if part.facts.state == RecordState.ARCHIVING and part.is_settled:
-                    for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
-                        _change(piece, Facts(RecordState.ARCHIVED, piece.facts.delivery_count), change)
-        return change if change.ranges else None
+        return archive(self._ranges, pairs)
 
     # --- the way of a change to the log ---------------------------------------------------------------------
 
@@ -380,14 +382,9 @@ class SharePartition:
         self._ranges.skip_finished()
 
 
-def _held(wish: Wish, count: int, until_ms: int, record_bytes: int) -> Facts:
-    return Facts(RecordState.ACQUIRED, count, wish.member_id, until_ms, record_bytes=record_bytes)
-
-
-def _change(part: Range, facts: Facts, change: Change) -> None:
-    """Change the state of records; it counts when it is durable."""
-    part.before, part.change, part.facts = part.facts, change, facts
-    change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause))
+def _held(wish: Wish, before: Facts, until_ms: int, record_bytes: int) -> Facts:
+    count = before.delivery_count + 1
+    return Facts(RecordState.ACQUIRED, count, wish.member_id, until_ms, "", record_bytes, before.priority)
 
 
 def _report(acquired: list[Acquired], new: Acquired, wish: Wish, *, begins: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.fetching.share_reader import PIECE_BYTES
+from broker.fetching.pieces import PIECE_BYTES
 from tests.broker.handlers.test_share_fetch import Jobs
 from tests.broker.kit import create
 from tests.broker.shares import ACCEPT, Member, acquired, configure, values

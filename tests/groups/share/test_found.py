@@ -13,8 +13,9 @@ LIMITS = Limits(lock_ms=1_000, delivery_count_max=5, in_flight_max=2_000)
 
 def test_pieces_are_in_order_with_their_moments_and_sizes() -> None:
     found = Found(0, [(0, 2), (5, 6)], 9, [Later(3, 4, 700), Later(7, 8, 900)], [10, 20])
-    assert list(found.pieces()) == [(0, 2, 0, 10), (3, 4, 700, 0), (5, 6, 0, 20), (7, 8, 900, 0)]
-    assert list(Found(0, [(0, 2)], 3).pieces()) == [(0, 2, 0, 0)]
+    early, late = found.later
+    assert list(found.pieces()) == [(0, 2, None, 10), (3, 4, early, 0), (5, 6, None, 20), (7, 8, late, 0)]
+    assert list(Found(0, [(0, 2)], 3).pieces()) == [(0, 2, None, 0)]
 
 
 def test_records_for_later_stay_and_do_not_keep_what_follows() -> None:

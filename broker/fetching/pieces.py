@@ -1,0 +1,51 @@
+"""Parts of a partition in memory, a piece at a time, as share groups and their dead letters read them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Final, NamedTuple
+
+from broker.loop.slices import Offload, Until, in_thread
+from broker.storage.partition import Partition
+from broker.view_topics.view_partition import ViewPartition, ViewRead
+from wal.reader import Part
+from wal.segment import FileRange
+
+PIECE_BYTES: Final = 48 << 10
+"""The bytes read at a time: few batches are then read in vain, and small ones are read from memory."""
+
+
+class Piece(NamedTuple):
+    """A part of a partition as it was read."""
+
+    data: memoryview
+    first: int
+    """The offset from which it was read."""
+    end: int
+    """The offset before which everything was read."""
+
+
+def read_piece(
+    partition: Partition, read: ViewRead, end: int, offload: Offload
+) -> Generator[Until | None, None, Piece]:
+    """Read a part of a partition, stored or a view, up to an offset.
+
+    Raises: OffsetOutOfRange, WalError, DiskError.
+    """
+    parts: list[Part]
+    if isinstance(partition, ViewPartition):
+        yield from partition.steps(read)
+        parts, reached = read.parts, read.position
+    else:
+        result = partition.read(read.offset, read.max_bytes, minimum_one=read.minimum_one, end=end)
+        parts, reached = result.parts, result.next_offset
+    if any(isinstance(part, FileRange) for part in parts):
+        data = yield from in_thread(offload, lambda: _joined(parts))
+    else:
+        data = _joined(parts)
+    return Piece(memoryview(data), read.offset, reached)
+
+
+def _joined(parts: list[Part]) -> bytes | bytearray | memoryview:
+    buffers = [part.read() if isinstance(part, FileRange) else part for part in parts]
+    return buffers[0] if len(buffers) == 1 else b"".join(buffers)
