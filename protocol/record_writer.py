@@ -108,9 +108,8 @@ def encode_in_steps(records: list[Record], *, leader_epoch: int) -> Generator[No
     """Return a batch of one record or more, not compressed and of no producer; yield after some of them."""
     first, last, fields = records[0], records[-1], list[bytes]()
     for start in range(0, len(records), RECORDS_PER_STEP):
-        if start:
-            yield
         fields += _fields(records[start : start + RECORDS_PER_STEP], first.offset, first.timestamp_ms)
+        yield
     batch = bytearray().join([_NO_HEADER, *fields])
     HEADER.pack_into(
         batch,

@@ -174,7 +174,7 @@ def test_a_batch_that_is_encoded_in_steps_is_the_same() -> None:
         Record(7 + place * 3, 50 - place % 4, b"k", b"%d" % place, (("h", None),)) for place in range(2_500)
     ]
     steps = encode_in_steps(records, leader_epoch=0)
-    assert [next(steps), next(steps)] == [None, None]
+    assert [next(steps), next(steps), next(steps)] == [None] * 3
     with pytest.raises(StopIteration) as done:
         next(steps)
     assert done.value.value == encode_batch(records, leader_epoch=0)
