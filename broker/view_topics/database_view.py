@@ -14,13 +14,13 @@ make, where topics want that (broker/view_topics/declared_tables.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
-from broker.config.table_keys import declares_tables
 from broker.loop.slices import Until, WaitingSteps
 from broker.storage.timestamps import newest_of
+from broker.view_topics.declaring_topics import DeclaringTopics
 from broker.view_topics.learning import Learning
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
@@ -108,10 +108,9 @@ class DatabasePartition(ScannedPartition):
         if self._tables is not None:
             self._tables.forget()
 
-    def sources(self) -> Iterable[Topic]:
-        """Return the topics whose records may declare sub-tables."""
-        by_name = self.host.metadata.catalogue.by_name
-        return (topic for topic in by_name.values() if topic.database == self.definition.source)
+    def declaring(self) -> list[Topic]:
+        """Return the topics whose records declare sub-tables."""
+        return self.host.shared(DeclaringTopics).of(self.definition.source)
 
     def _follow_tables(self) -> bool:
         """Notice topics that declare their sub-tables; return whether the view shows changes at all."""
@@ -119,9 +118,9 @@ class DatabasePartition(ScannedPartition):
         if not self._shows_changes or catalogue.changes == self._changes:
             return self._shows_changes
         self._changes = catalogue.changes
-        topics = [topic for topic in self.sources() if topic.view is None and not topic.internal]
+        topics = self.declaring()
         if self._tables is None:
-            if not any(declares_tables(topic.configs) for topic in topics):
+            if not topics:
                 return True
             from broker.view_topics.declared_tables import DeclaredTables
 

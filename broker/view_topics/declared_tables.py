@@ -28,7 +28,6 @@ import msgspec
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
 from broker.config.kawal_topic_keys import COLUMNS_KEY
-from broker.config.table_keys import declares_tables
 from broker.loop.slices import Until
 from broker.view_topics.table_tags import NO_TAGS, TableTags, Tags
 from protocol.compression import Readable
@@ -62,6 +61,13 @@ class Told(NamedTuple):
     """JSON."""
 
 
+class Declared(NamedTuple):
+    """The columns of a topic as they are written, and the tags among them."""
+
+    text: str
+    tags: Tags
+
+
 class DeclaredTables:
     """The sub-tables of the topics that one partition of a view shows."""
 
@@ -69,8 +75,9 @@ class DeclaredTables:
         self._host = host
         self._log = vnode.log
         self._histories = TableHistories()
-        # The tags of topics that declare their tables, None of others.
-        self._declared: dict[UUID, Tags | None] = {}
+        # The topics that declare their tables, and the first stream of those that are created from now on.
+        self._declared: dict[UUID, Declared] = {}
+        self._next_stream = 0
         self._streams: dict[int, TableTags] = {}
         self._first = self._log.first_version
         self._starts: dict[bytes, int] = {}
@@ -78,24 +85,38 @@ class DeclaredTables:
     # --- which topics ----------------------------------------------------------------------------------
 
     def follow(self, topics: Iterable[Topic]) -> bool:
-        """Note the settings of the topics; return whether what was found before may be wrong now."""
-        now = {topic.topic_id: _declared(topic) for topic in topics}
-        before, self._declared = self._declared, now
-        is_wrong = any(now.get(topic_id, tags) != tags for topic_id, tags in before.items())
+        """Note the topics that declare their tables; return whether what was found before may be wrong now.
+
+        It is not when topics were created or deleted since.
+        """
+        catalogue = self._host.metadata.catalogue
+        before, self._declared = self._declared, {}
+        is_wrong = False
+        for topic in topics:
+            known, text = before.get(topic.topic_id), topic.configs.get(COLUMNS_KEY.name, "")
+            declared = known if known is not None and known.text == text else _declared(text)
+            self._declared[topic.topic_id] = declared
+            was_there = topic.ranges[0][1] < self._next_stream
+            is_wrong |= was_there if known is None else known.tags != declared.tags
+        ended = before.keys() - self._declared.keys()
+        is_wrong |= any(topic_id in catalogue.by_id for topic_id in ended)
+        self._next_stream = catalogue.next_stream
         if is_wrong:
             self.forget()
-        for stream_id in [number for number, tags in self._streams.items() if tags.topic_id not in now]:
-            del self._streams[stream_id]
+        elif ended:
+            self._streams = {
+                number: tags for number, tags in self._streams.items() if tags.topic_id not in ended
+            }
         return is_wrong
 
     @property
     def has_topics(self) -> bool:
         """Whether a topic declares its tables now."""
-        return any(tags is not None for tags in self._declared.values())
+        return bool(self._declared)
 
     def declares(self, owner: Owner) -> bool:
         """Whether a topic-partition's records tell of sub-tables."""
-        return self._declared.get(owner.topic.topic_id) is not None
+        return owner.topic.topic_id in self._declared
 
     # --- what is known ---------------------------------------------------------------------------------
 
@@ -141,6 +162,8 @@ class DeclaredTables:
         """
         while history.is_busy(entry.version):
             yield None  # another fetch is taking the batch in, and yields in turn
+        if not self.declares(owner):
+            return {}  # it was deleted, or altered, meanwhile
         is_new, revision = entry.version >= history.end, self.revision
         history.is_learning = history.is_learning or is_new
         try:
@@ -157,18 +180,15 @@ class DeclaredTables:
     def _tags_of(self, stream_id: int, owner: Owner) -> TableTags:
         found = self._streams.get(stream_id)
         if found is None:
-            tags = self._declared[owner.topic.topic_id]
-            assert tags is not None
+            tags = self._declared[owner.topic.topic_id].tags
             found = self._streams[stream_id] = TableTags(self._host, owner.topic, owner.index, tags)
         return found
 
 
-def _declared(topic: Topic) -> Tags | None:
-    """Return the tags of a topic that declares its tables, None of another."""
-    if not declares_tables(topic.configs):
-        return None
-    text = topic.configs.get(COLUMNS_KEY.name)
-    return tuple(column for column in parse_columns(text) if column.is_tag) if text else ()
+def _declared(text: str) -> Declared:
+    """Return the tags among the columns that a topic declares."""
+    columns = parse_columns(text) if text else ()
+    return Declared(text, tuple(column for column in columns if column.is_tag))
 
 
 def _told(

@@ -8,10 +8,11 @@ view over the topic finds what is shown of a batch.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from broker.config.table_keys import declares_tables
 from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.database_view import DatabasePartition
 from broker.view_topics.query_view import QueryPartition
@@ -61,9 +62,9 @@ class StableMetaPartition(DatabasePartition):
         super().forget()
         self._records.ranges.clear()
 
-    def sources(self) -> Iterable[Topic]:
-        """Return the topic, whose records may declare sub-tables."""
-        return (self._source_topic,)
+    def declaring(self) -> list[Topic]:
+        """Return the topic, if its records declare sub-tables."""
+        return [self._source_topic] if declares_tables(self._source_topic.configs) else []
 
     def look_at(
         self, entry: VersionedEntry, offset: int, budget: SliceBudget, learning: Learning

@@ -11,7 +11,7 @@ from tests.broker.kit import create
 def tables_of(gateway: Gateway, **configs: str) -> DeclaredTables:
     create(gateway.client(), "t", 1, **configs)
     tables = DeclaredTables(gateway.broker.views, gateway.partition("t").vnode)
-    tables.follow([gateway.broker.find_topic("t")])
+    tables.follow([gateway.broker.find_topic("t")] if configs else [])
     return tables
 
 
