@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from compat_tests.broker import Broker, Kind
 from compat_tests.conftest import running_broker
 from compat_tests.java import run_java
+from compat_tests.kawal_broker import KAWAL
 from compat_tests.logins import USERS, login_settings, raw_client
 from compat_tests.tokens import (
     TOKEN_SETTINGS,
@@ -316,6 +318,14 @@ def test_kafkas_own_tool_makes_renews_and_removes_tokens(broker: Broker, tmp_pat
     )
     by_token = (*address[:2], "--command-config", str(with_token))
     assert run_java("org.apache.kafka.tools.TopicCommand", *by_token, "--list").stdout.strip() == ""
+    listed_by_kawal = subprocess.run(
+        [KAWAL, "topics", "list", "--bootstrap", address[1], "--command-config", str(with_token)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert listed_by_kawal.returncode == 0, listed_by_kawal.stderr
     refused = run_java(tool, *by_token, "--create", "--max-life-time-period", "-1", succeed=False)
     assert "DelegationTokenAuthorizationException" not in refused.stderr
     assert "Delegation Token requests are not allowed" in refused.stdout + refused.stderr

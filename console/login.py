@@ -39,7 +39,10 @@ def log_in(connection: socket.socket, security: Security, address: str) -> None:
     if security.mechanism == "PLAIN":
         _step(connection, f"\0{security.user}\0{security.password}".encode(), security, address)
         return
-    client = ScramClient(security.mechanism, security.user, security.password, secrets.token_urlsafe(24))
+    nonce = secrets.token_urlsafe(24)
+    client = ScramClient(
+        security.mechanism, security.user, security.password, nonce, by_token=security.by_token
+    )
     try:
         challenge = _step(connection, client.first(), security, address)
         client.check(_step(connection, client.final(challenge), security, address))

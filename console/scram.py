@@ -30,12 +30,19 @@ class ScramError(ValueError):
 class ScramClient:
     """One login: `first`, then `final` of the server's first answer, then `check` of its last."""
 
-    def __init__(self, mechanism: str, user: str, password: str, nonce: str) -> None:
-        """Take the nonce: new for every login, printable, without a comma."""
+    def __init__(
+        self, mechanism: str, user: str, password: str, nonce: str, *, by_token: bool = False
+    ) -> None:
+        """Take the nonce: new for every login, printable, without a comma.
+
+        With `by_token` user and password are the id and the HMAC of a delegation token (KIP-48).
+        """
         self._hash = HASHES[mechanism]
         self._password = password.encode()
         self._nonce = nonce
         self._bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
+        if by_token:
+            self._bare += ",tokenauth=true"
         self._signature = b""
 
     def first(self) -> bytes:

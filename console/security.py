@@ -75,6 +75,8 @@ class Security(NamedTuple):
     key_text: str | None = None
     key_password: str | None = None
     checks_host: bool = True
+    by_token: bool = False
+    """Whether user and password are the id and the HMAC of a delegation token."""
 
     def __repr__(self) -> str:
         return f"Security({self.protocol}, {self.mechanism or 'no login'})"
@@ -134,16 +136,16 @@ def security_of(known: dict[str, Property], where: str) -> Security:
             f"{each.place}: {each.key} is given without security.protocol; add security.protocol=SSL, "
             "SASL_SSL or SASL_PLAINTEXT"
         )
-    mechanism = user = password = ""
+    mechanism, login_as = "", Credentials()
     if security.logs_in:
         mechanism = _mechanism(known, where)
-        user, password = _login(known, mechanism, where)
+        login_as = _login(known, mechanism, where)
     paths = _tls(known) if security.encrypts else {}
     return Security(
         protocol=protocol,
         mechanism=mechanism,
-        user=user,
-        password=password,
+        user=login_as.user,
+        password=login_as.password,
         ca=paths.get(CA),
         certificate=paths.get(CERTIFICATE),
         key=paths.get(KEY),
@@ -152,6 +154,7 @@ def security_of(known: dict[str, Property], where: str) -> Security:
         key_text=paths.get(KEY_TEXT),
         key_password=paths.get(KEY_PASSWORD),
         checks_host=_checks_host(known),
+        by_token=login_as.by_token,
     )
 
 
@@ -180,21 +183,33 @@ def _mechanism(known: dict[str, Property], where: str) -> str:
     return mechanism
 
 
-def _login(known: dict[str, Property], mechanism: str, where: str) -> tuple[str, str]:
-    """Return user and password, of which sasl.jaas.config goes first, as in Kafka.  Raises: CommandError."""
+class Credentials(NamedTuple):
+    """A user's name and password, or a token's id and HMAC; not shown."""
+
+    user: str = ""
+    password: str = ""
+    by_token: bool = False
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.user!r})"
+
+
+def _login(known: dict[str, Property], mechanism: str, where: str) -> Credentials:
+    """Return the credentials, for which sasl.jaas.config goes first, as in Kafka.  Raises: CommandError."""
     user, password = (known[key].value if key in known else "" for key in (USER, PASSWORD))
+    found = Credentials(user, password)
     if jaas := known.get(JAAS):
-        user, password = _from_module(jaas, mechanism)
-    if user and password:
-        return user, password
-    missing = "no user and password" if not user else "no password"
+        found = _from_module(jaas, mechanism)
+    if found.user and found.password:
+        return found
+    missing = "no user and password" if not found.user else "no password"
     raise CommandError(
         f"{where} has {missing} for {mechanism}; add sasl.username and sasl.password, or sasl.jaas.config "
         'with username="…" and password="…"'
     )
 
 
-def _from_module(jaas: Property, mechanism: str) -> tuple[str, str]:
+def _from_module(jaas: Property, mechanism: str) -> Credentials:
     from broker.config.jaas import MODULES, read_module  # only a login by it needs it
 
     try:
@@ -206,7 +221,9 @@ def _from_module(jaas: Property, mechanism: str) -> tuple[str, str]:
             f"{jaas.place}: sasl.jaas.config names {module.name.rpartition('.')[2]}, which is for "
             f"{' and '.join(MODULES[module.name])}, but sasl.mechanism is {mechanism}; change one of them"
         )
-    return module.options.get("username", ""), module.options.get("password", "")
+    options = module.options
+    by_token = options.get("tokenauth", "").lower() == "true" and mechanism.startswith("SCRAM")
+    return Credentials(options.get("username", ""), options.get("password", ""), by_token)
 
 
 def _tls(known: dict[str, Property]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused
-from broker.security.sasl_scram import ScramExchange
+from broker.security.sasl_scram import Bearer, ScramExchange
 from broker.security.scram import HASHES, Credential, Mechanism, salted_password
 from console.scram import ScramClient, ScramError
 
@@ -88,3 +88,22 @@ def test_a_server_that_does_not_know_the_password_is_not_trusted(answer: bytes, 
     client.final(SERVER_FIRST)
     with pytest.raises(ScramError, match=sentence):
         client.check(answer)
+
+
+def test_it_logs_in_with_a_delegation_token() -> None:
+    kept = credential(Mechanism.SCRAM_SHA_256, "hmac")
+    bearer = Bearer("alice", 5000, kept, lambda: kept)
+    server = ScramExchange(
+        Mechanism.SCRAM_SHA_256,
+        {"alice": kept}.get,
+        nonce="s",
+        decoy_key=b"d",
+        find_token={"token": bearer}.get,
+    )
+    client = ScramClient("SCRAM-SHA-256", "token", "hmac", "nonce", by_token=True)
+    challenge = server.step(client.first())
+    assert isinstance(challenge, Challenge)
+    accepted = server.step(client.final(challenge.data))
+    assert isinstance(accepted, Accepted)
+    client.check(accepted.data)
+    assert (accepted.user, accepted.by_token) == ("alice", True)

@@ -45,6 +45,16 @@ def test_settings_of_kafka_s_tools_are_read() -> None:
     assert found.has_certificate
 
 
+@pytest.mark.parametrize(
+    ("options", "by_token"),
+    [('tokenauth="true"', True), ("tokenauth=TRUE", True), ('tokenauth="false"', False), ("", False)],
+)
+def test_a_login_module_may_name_a_delegation_token(options: str, by_token: bool) -> None:
+    login = f'sasl.jaas.config={SCRAM} required username="id" password="hmac" {options};\n'
+    found = read(f"security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-256\n{login}")
+    assert (found.user, found.password, found.by_token) == ("id", "hmac", by_token)
+
+
 def test_settings_of_librdkafka_are_read() -> None:
     found = read(
         "security.protocol=SASL_SSL\nsasl.mechanisms=PLAIN\nsasl.username=a\nsasl.password=b\n"
