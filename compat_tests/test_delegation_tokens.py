@@ -259,6 +259,22 @@ def test_a_session_ends_with_its_token_and_the_token_is_removed(brief: Broker) -
     assert token_login(raw_client(brief, "SASL"), token.token_id, token.hmac)[0] != 0
 
 
+def test_a_token_that_has_expired_and_is_not_removed_serves_no_request(
+    tmp_path: Path, broker_kind: Kind
+) -> None:
+    own = settings() | TOKEN_SETTINGS | {"delegation.token.expiry.time.ms": "2000"}
+    with running_broker(broker_kind, tmp_path, own) as started:
+        alice = logged_in(started, "alice")
+        token = create(alice)
+        until_known(alice, token.token_id)
+        eventually(lambda: time.time() * 1000 > token.expiry_timestamp_ms + 1, waiting_for="its end")
+        client = raw_client(started, "SASL")
+        code, _, lifetime_ms = token_login(client, token.token_id, token.hmac)
+        assert (code, lifetime_ms) in ((0, 0), (ErrorCode.SASL_AUTHENTICATION_FAILED, 0)), (code, lifetime_ms)
+        with pytest.raises((ConnectionError, EOFError, AssertionError)):
+            client.call(MetadataRequest(topics=None), 12)
+
+
 def test_tokens_outlive_a_restart(tmp_path: Path, broker_kind: Kind) -> None:
     with running_broker(broker_kind, tmp_path, settings() | TOKEN_SETTINGS) as started:
         token = create(logged_in(started, "alice"), "bob")

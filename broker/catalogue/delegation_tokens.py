@@ -37,8 +37,8 @@ logger = logging.getLogger("kawal.broker")
 FOREVER_MS: Final = (1 << 63) - 1
 """The last moment that the protocol can name."""
 
-TEXT_MAX: Final = 16 << 10
-"""The characters that the names of a token's owner and renewers may have together."""
+TEXT_MAX: Final = 4 << 10
+"""The characters that the names of a token's owner and renewers may have together; 20,000 tokens: 80 MB."""
 
 SWEPT_AT_ONCE: Final = 500
 """Tokens that are removed in one go: their records take about 5 ms."""

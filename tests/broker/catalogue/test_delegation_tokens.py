@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -28,8 +30,13 @@ from wal.disk import DiskError
 MINUTE_MS = 60_000
 
 
-def test_a_server_without_a_key_imports_nothing_of_tokens_and_has_none() -> None:
+def test_a_server_without_a_key_has_no_tokens_and_imports_nothing_for_them() -> None:
     assert Gateway().broker.tokens is None
+    code = (
+        "import sys, broker.core, broker.server.run;"
+        "print([name for name in sys.modules if 'delegation' in name or 'sasl_scram' in name])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
 def test_tokens_that_have_expired_are_removed_in_time_however_many() -> None:

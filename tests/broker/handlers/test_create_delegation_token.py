@@ -167,8 +167,8 @@ def test_one_user_cannot_fill_the_memory() -> None:
 
 def test_names_are_limited() -> None:
     client = logged_in(token_gateway())
-    assert create(client, *["x" * 1000] * 17).error_code == ErrorCode.INVALID_REQUEST
-    assert create(client, *["x" * 1000] * 16).error_code == 0
+    assert create(client, *["x" * 1000] * 5).error_code == ErrorCode.INVALID_REQUEST
+    assert create(client, *["x" * 1000] * 4).error_code == 0
 
 
 def test_tokens_outlive_restarts_and_crashes_and_the_log_has_no_secret() -> None:
