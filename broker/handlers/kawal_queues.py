@@ -103,7 +103,8 @@ class _Answer:
         broker, group_id = self._broker, found.group_id
         with broker.groups.step(self._now_ms) as coordinator:
             group = group_of(coordinator, group_id, self._now_ms)
-            places, members = places_of(group, broker), list(group.members)
+            places = places_of(group, broker)
+            beats = coordinator.share(self._now_ms).membership.beats(group_id)
         found.read_committed = share_reading(broker, group_id).read_committed
         pending: Counter[str] = Counter()
         for place in places:
@@ -112,7 +113,7 @@ class _Answer:
         with broker.coordinators.shares.step(self._now_ms) as machine:
             counters = machine.counts_of(group_id).as_dict()
         found.counters = [CounterInfo(name=name, value=value) for name, value in counters.items()]
-        yield from self._members(found, members, pending)
+        yield from self._members(found, beats, pending)
 
     # --- partitions -----------------------------------------------------------------------------------------
 
@@ -175,16 +176,15 @@ class _Answer:
 
     # --- members --------------------------------------------------------------------------------------------
 
-    def _members(self, found: QueueGroup, members: list[str], pending: Counter[str]) -> Steps:
+    def _members(self, found: QueueGroup, beats: dict[str, int], pending: Counter[str]) -> Steps:
         queues, group_id, now_ms = self._broker.share_queues, found.group_id, self._now_ms
         departures = queues.departures.of_group(group_id, now_ms)
-        known = set(members)
-        for number, member_id in enumerate(dict.fromkeys((*members, *pending, *departures)), start=1):
+        for number, member_id in enumerate(dict.fromkeys((*beats, *pending, *departures)), start=1):
             row = member_row(
                 member_id,
                 session=queues.sessions.find(SessionKey(group_id, member_id)),
                 departure=departures.get(member_id),
-                is_member=member_id in known,
+                beat_ms=beats.get(member_id),
                 pending=pending[member_id],
                 now_ms=now_ms,
             )

@@ -247,6 +247,17 @@ class ShareMembership:
         key = TimerKey("share", group_id, member_id)
         self._context.timers.set(key, deadline_ms, lambda now_ms: self._expire(group_id, member_id, now_ms))
 
+    def beats(self, group_id: str) -> dict[str, int]:
+        """Return the moment of each member's last heartbeat; after a start, not before that."""
+        timeout_ms = self.config(group_id).group_share_session_timeout_ms
+        group = self.table.groups.get(group_id)
+        found: dict[str, int] = {}
+        for member_id in () if group is None else group.members:
+            deadline_ms = self._context.timers.deadline(TimerKey("share", group_id, member_id))
+            if deadline_ms is not None:
+                found[member_id] = deadline_ms - timeout_ms
+        return found
+
     def _expire(self, group_id: str, member_id: str, now_ms: int) -> None:
         self._context.now_ms = now_ms
         group = self.table.groups.get(group_id)

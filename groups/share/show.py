@@ -19,6 +19,9 @@ from groups.share.states import RecordState
 RANGES_PER_STEP: Final = 500
 """The ranges looked at between two looks at the time, in about 0.5 ms."""
 
+LATE_MS: Final = 15_000
+"""The time without a heartbeat after which a member that never fetched seems to leave: three intervals."""
+
 RUNNING: Final = "Running"
 LEAVING: Final = "Leaving"
 EXIT: Final = "Exit"
@@ -120,7 +123,7 @@ class MemberRow(NamedTuple):
     pending: int
     """The records that it has."""
     idle_ms: int
-    """The time since it last fetched or acknowledged, or left; -1 if it never did."""
+    """The time since its last fetch or acknowledgement, or else heartbeat, or since it left; -1: unknown."""
 
     @property
     def slots(self) -> int:
@@ -133,23 +136,25 @@ def member_row(
     *,
     session: ShareSession | None,
     departure: Departure | None,
-    is_member: bool,
+    beat_ms: int | None,
     pending: int,
     now_ms: int,
 ) -> MemberRow:
-    """Return the row of a member.
+    """Return the row of a member; `beat_ms` is the moment of its last heartbeat, None if it is no member.
 
     Running: it has a share session, or sends heartbeats and has not fetched yet. Leaving: its session has
-    ended, and it is still a member until its heartbeats are missed. Exit: it is no member any more, and left
+    ended, or its heartbeats are late, and it is still a member. Exit: it is no member any more, and left
     records to others, or has some whose locks run on. Complete: it is none, and finished all it was given.
     """
     if session is not None:
         return MemberRow(member_id, RUNNING, session.window, pending, max(now_ms - session.active_ms, 0))
-    if departure is None:
-        return MemberRow(member_id, RUNNING if is_member else EXIT, 0, pending, -1)
-    left_records = bool(pending or departure.returned)
-    status = LEAVING if is_member else EXIT if left_records else COMPLETE
-    return MemberRow(member_id, status, 0, pending, max(now_ms - departure.left_ms, 0))
+    seen_ms = beat_ms if departure is None else departure.left_ms
+    idle_ms = -1 if seen_ms is None else max(now_ms - seen_ms, 0)
+    if beat_ms is not None:
+        is_leaving = departure is not None or idle_ms > LATE_MS
+        return MemberRow(member_id, LEAVING if is_leaving else RUNNING, 0, pending, idle_ms)
+    has_finished = departure is not None and not (pending or departure.returned)
+    return MemberRow(member_id, COMPLETE if has_finished else EXIT, 0, pending, idle_ms)
 
 
 def lock_left_ms(facts: Facts, now_ms: int) -> int:

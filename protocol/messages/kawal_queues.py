@@ -39,7 +39,7 @@ class MemberInfo:
     pending: int = wire(Int64)
     slots: int = wire(Int64)
     idle_ms: int = wire(Int64)
-    """The time since its last fetch or acknowledgement, or since it left; -1: it never fetched."""
+    """The time since its last fetch or acknowledgement, or else heartbeat, or since it left; -1: unknown."""
 
 
 @struct

@@ -117,23 +117,22 @@ def departed(returned: int) -> Departure:
 
 
 @pytest.mark.parametrize(
-    ("departure", "is_member", "pending", "status", "idle_ms"),
+    ("departure", "beat_ms", "pending", "status", "idle_ms"),
     [
-        (None, True, 0, "Running", -1),
-        (departed(0), True, 0, "Leaving", 600),
-        (departed(9), True, 0, "Leaving", 600),
-        (departed(9), False, 0, "Exit", 600),
-        (departed(0), False, 2, "Exit", 600),
-        (departed(0), False, 0, "Complete", 600),
-        (None, False, 2, "Exit", -1),
+        (None, 30_000, 0, "Running", 1_000),
+        (None, 15_000, 0, "Leaving", 16_000),
+        (departed(0), 30_000, 0, "Leaving", 30_600),
+        (departed(9), 30_000, 0, "Leaving", 30_600),
+        (departed(9), None, 0, "Exit", 30_600),
+        (departed(0), None, 2, "Exit", 30_600),
+        (departed(0), None, 0, "Complete", 30_600),
+        (None, None, 2, "Exit", -1),
     ],
 )
 def test_the_status_of_a_member_without_a_session(
-    departure: Departure | None, is_member: bool, pending: int, status: str, idle_ms: int
+    departure: Departure | None, beat_ms: int | None, pending: int, status: str, idle_ms: int
 ) -> None:
-    row = member_row(
-        "m", session=None, departure=departure, is_member=is_member, pending=pending, now_ms=1_000
-    )
+    row = member_row("m", session=None, departure=departure, beat_ms=beat_ms, pending=pending, now_ms=31_000)
     assert (row.status, row.idle_ms, row.window, row.slots) == (status, idle_ms, 0, 0)
 
 
@@ -141,7 +140,5 @@ def test_the_status_of_a_member_without_a_session(
 def test_a_member_with_a_session_runs_and_has_slots(pending: int, slots: int) -> None:
     session = ShareSession(SessionKey("g", "m"), 1)
     session.window, session.active_ms = 500, 250
-    row = member_row(
-        "m", session=session, departure=departed(1), is_member=False, pending=pending, now_ms=1_000
-    )
+    row = member_row("m", session=session, departure=departed(1), beat_ms=None, pending=pending, now_ms=1_000)
     assert (row.status, row.window, row.slots, row.idle_ms) == ("Running", 500, slots, 750)
