@@ -16,7 +16,7 @@ from uuid import UUID
 from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import Call
-from broker.loop.slices import WaitingSteps, chunks, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, WaitingSteps, in_slices
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
 from groups.share.state_records import ShareKey
@@ -41,6 +41,9 @@ PARTITIONS_PER_SLICE: Final = 100
 
 TOPICS_PER_STEP: Final = 100
 """The topics of which it is decided between two looks at the time whether they may be seen."""
+
+RANGES_PER_ITEM: Final = 200
+"""The ranges of a group's state that are looked at in the time that a partition takes."""
 
 Asked = tuple[str, UUID | None, list[int]]
 """A topic's name, its id if it exists, and partitions."""
@@ -86,11 +89,15 @@ def _answer(
                 topic_name=name, topic_id=topic_id or ZERO_UUID, partitions=[]
             )
             found.topics.append(topic)
-            for part in chunks(partitions):
-                topic.partitions += [
-                    _partition(broker, group.group_id, topic_id, index, now_ms) for index in part
-                ]
-                yield None
+            cost = 0
+            for index in partitions:
+                answer, ranges = _partition(broker, group.group_id, topic_id, index, now_ms)
+                topic.partitions.append(answer)
+                cost += 1 + ranges // RANGES_PER_ITEM
+                if cost >= ITEMS_PER_STEP:
+                    cost = 0
+                    yield None
+            yield None
     return response
 
 
@@ -116,12 +123,14 @@ def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms:
 
 def _partition(
     broker: Broker, group_id: str, topic_id: UUID | None, index: int, now_ms: int
-) -> DescribeShareGroupOffsetsResponsePartition:
+) -> tuple[DescribeShareGroupOffsetsResponsePartition, int]:
+    """Return the answer for a partition, and how many ranges were looked at for it."""
+    ranges = 0
     answer = DescribeShareGroupOffsetsResponsePartition(
         partition_index=index, start_offset=UNKNOWN, leader_epoch=0, lag=UNKNOWN
     )
     if topic_id is None:
-        return answer
+        return answer, ranges
     try:
         partition = find_partition(broker, (topic_id, index))
         with broker.coordinators.shares.step(now_ms) as machine:
@@ -135,4 +144,5 @@ def _partition(
             start = max(found.start, partition.log_start)
             answer.start_offset = start
             answer.lag = max(partition.high_watermark - start - found.finished_count(), 0)
-    return answer
+            ranges = len(found.ranges)
+    return answer, ranges
