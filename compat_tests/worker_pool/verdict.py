@@ -24,7 +24,7 @@ class Delivery(NamedTuple):
 
 
 class Word(NamedTuple):
-    """What a worker said of a job, and when that was confirmed, if it was."""
+    """The word of a worker about a job, and when it was confirmed, if it was."""
 
     moment: float
     worker: str
