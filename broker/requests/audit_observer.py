@@ -53,16 +53,21 @@ class AuditObserver(Watcher):
 
     def accepted(self, client: Client, how: str) -> None:
         """Record a login."""
-        kind = (client.principal, client.host, client.listener)
-        self.trail.record_limited("login.ok", kind, **_login_of(client), mechanism=how)
+        kind = (client.principal, client.listener)
+        self.trail.record_limited("login.ok", kind, source=client.host, **_login_of(client), mechanism=how)
 
     def refused(self, client: Client, why: str) -> None:
         """Record a client that was not let in; the name that it claimed is no user of the event."""
         claimed = _CLAIMED.search(why)
         name = (claimed[1] or claimed[2] or "") if claimed else ""
-        kind = (client.host, client.listener, name)
         self.trail.record_limited(
-            "login.failed", kind, outcome="denied", **_login_of(client), claimed=name, reason=why
+            "login.failed",
+            (client.listener, name),
+            source=client.host,
+            outcome="denied",
+            **_login_of(client),
+            claimed=name,
+            reason=why,
         )
 
     def reloaded(self, changes: Mapping[str, str]) -> None:
@@ -80,11 +85,10 @@ class AuditObserver(Watcher):
         if not names and ErrorCode.CLUSTER_AUTHORIZATION_FAILED in codes:
             names = [CLUSTER_NAME]
         actor = actor_of(call)
-        user = str(actor["user"])
-        kind = (user, call.connection.host, api_name(call.api_key), *names)
         self.trail.record_limited(
             "request.denied",
-            kind,
+            (str(actor["user"]), api_name(call.api_key), *names),
+            source=call.connection.host,
             outcome="denied",
             **actor,
             resources=names,

@@ -147,7 +147,8 @@ def _offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
         # A consumer without a group's members commits in the same way, all the time.
         watcher.trail.record_limited(
             "group.offsets.reset",
-            (str(actor["user"]), call.connection.host, group),
+            (str(actor["user"]), group),
+            source=call.connection.host,
             outcome="failed" if failed else "ok",
             **actor,
             resource={"type": "group", "name": group},

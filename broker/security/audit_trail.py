@@ -86,7 +86,8 @@ class AuditTrail:
         self._batch: Batch | None = None
         self._batches = 0
         self._next_sink = 0
-        self._repeats: Repeats[tuple[str, ...]] = Repeats()
+        # By event: what clients without credentials can cause must not hide what others do.
+        self._repeats: dict[str, Repeats[tuple[str, ...]]] = {}
         self._lost = 0
         self.distress = ""
         """Why nothing can be written at present; "" if all is well."""
@@ -124,27 +125,32 @@ class AuditTrail:
         self._put(made, shortener.characters)
         self._start()
 
-    def record_limited(self, event: str, kind: tuple[str, ...], **fields: Any) -> None:
-        """Have an event written unless it repeats others of its kind; those left out are counted."""
+    def record_limited(self, event: str, kind: tuple[str, ...], *, source: str, **fields: Any) -> None:
+        """Have an event written unless it repeats others of its kind; those left out are counted.
+
+        `source` is the client's address.
+        """
         now_ms = self._now_ms()
-        if now_ms >= self._repeats.ends_ms:
-            self._tell_repeats()
-        told = self._repeats.has_left_out
-        if self._repeats.passes((event, *kind), now_ms):
+        repeats = self._repeats.setdefault(event, Repeats())
+        if now_ms >= repeats.ends_ms:
+            self._tell_repeats(event)
+        told = repeats.has_left_out
+        if repeats.passes((source, *kind), source, now_ms):
             self.record(event, **fields)
         elif not told:
-            self._after(self._repeats.ends_ms - now_ms, self._tell_repeats)
+            self._after(repeats.ends_ms - now_ms, lambda: self._tell_repeats(event))
 
-    def _tell_repeats(self) -> None:
-        """Record how many events the last window has left out."""
-        if not self._repeats.has_left_out or self._now_ms() < self._repeats.ends_ms:
+    def _tell_repeats(self, event: str) -> None:
+        """Record how many events of this name the last window has left out."""
+        repeats = self._repeats[event]
+        if not repeats.has_left_out or self._now_ms() < repeats.ends_ms:
             return
-        left_out, others = self._repeats.take()
+        left_out, others = repeats.take()
         self.left_out += sum(left_out.values()) + others
         for kind, count in left_out.items():
-            self.record("audit.repeats", of=kind[0], kind=list(kind[1:]), left_out=count)
+            self.record("audit.repeats", of=event, kind=kind, left_out=count)
         if others:
-            self.record("audit.repeats", of="other events", left_out=others)
+            self.record("audit.repeats", of=event, left_out=others)
 
     def _put(self, event: Event, characters: int) -> None:
         if len(self._queue) < QUEUE_MAX:

@@ -137,7 +137,9 @@ def test_a_client_that_tries_many_names_fills_no_disk() -> None:
     assert len(gateway.last("request.denied")["resources"]) == 5
     for number in range(1_100):
         fetch(alice, f"x{number}")
-    assert len(gateway.named("request.denied")) == 1_000
+    assert len(gateway.named("request.denied")) == 200
+    fetch(gateway.of("User:alice", "10.0.0.8"), "y")
+    assert gateway.last("request.denied")["resources"] == ["y"]
 
 
 def test_a_changed_file_of_settings_is_told() -> None:

@@ -130,13 +130,14 @@ def test_a_disk_that_does_not_answer_is_distress_and_ends_it_when_it_does() -> N
 def test_repeats_are_told_as_a_number_at_the_end_of_their_window() -> None:
     rig = Rig()
     for _ in range(BURST + 5):
-        rig.trail.record_limited("denied", ("alice", "t"), outcome="denied", name="x")
+        rig.trail.record_limited("denied", ("alice", "t"), source="h", outcome="denied", name="x")
     assert len(rig.first) == BURST
     rig.pass_time(WINDOW_MS)
     assert rig.first[BURST:] == ["audit.repeats"]
     assert rig.trail.left_out == 5
-    rig.trail.record_limited("denied", ("alice", "t"), outcome="denied", name="x")
-    assert len(rig.first) == BURST + 2
+    rig.trail.record_limited("login", ("alice", "t"), source="h", name="y")
+    rig.trail.record_limited("denied", ("alice", "t"), source="h", outcome="denied", name="x")
+    assert len(rig.first) == BURST + 3
 
 
 def test_the_rest_can_be_taken_at_the_end() -> None:
