@@ -223,8 +223,9 @@ class AuditTrail:
         self.distress = reason
 
     def rest(self) -> list[Event]:
-        """Take all that is not written, for the end of the server."""
-        events = [*([] if self._batch is None else self._batch.events), *(each for each, _ in self._queue)]
+        """Take all that the first sink has not taken, for the end of the server."""
+        under_way = [] if self._batch is None or self._next_sink else self._batch.events
+        events = [*under_way, *(each for each, _ in self._queue)]
         self._batch = None
         self._queue.clear()
         return events

@@ -153,6 +153,15 @@ def short(value: object) -> object:
     return Shortener().short(value)
 
 
+def test_what_the_first_sink_has_taken_is_no_part_of_the_rest() -> None:
+    rig = Rig()
+    rig.second_failing = "the loop has ended"
+    rig.trail.record("a")
+    rig.trail.record("b")
+    assert rig.first == ["a"]
+    assert [event["event"] for event in rig.trail.rest()] == ["b"]
+
+
 def test_an_event_is_bounded_however_much_a_client_says() -> None:
     shortener = Shortener()
     wide = {f"{number}": {f"{inner}": "x" * 1_000 for inner in range(100)} for number in range(100)}
