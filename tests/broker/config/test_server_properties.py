@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from broker.config.config_keys import ConfigProblem
 from broker.config.config_sources import LoadedConfig, flag_setting, load
 from broker.config.kafka_keys import KAFKA_KEYS
 from broker.config.sasl_settings import sasl_settings
+from broker.config.server_keys import KEYS
 
 OF_KAFKA = """\
 # The keys of config/server.properties of Apache Kafka 4.3.1.
@@ -248,3 +251,59 @@ def test_logins_without_a_mechanism_are_kerberos_and_refused(tmp_path: Path) -> 
     said = refusal("listeners=SASL_PLAINTEXT://127.0.0.1:1\n", tmp_path)
     assert said.startswith("server.properties: 'sasl.enabled.mechanisms' is not set")
     assert "GSSAPI" in said
+
+
+NAMES = st.sampled_from(
+    [
+        *KEYS,
+        *KAFKA_KEYS,
+        "listener.name.plaintext.ssl.client.auth",
+        "listener.name.sasl.plain.sasl.jaas.config",
+        "listener.name..x",
+        "listener.name.x",
+        "config.providers",
+        "config.providers.env.class",
+        "config.providers.env.param.allowlist.pattern",
+        "controller.listener.names",
+    ]
+)
+VALUES = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from(
+        [
+            "SASL_SSL://:1,PLAINTEXT://127.0.0.1:2",
+            "${env:A}",
+            "${",
+            "env",
+            "true",
+            "-1",
+            "PLAIN",
+            "A:B,:",
+            "RULE:(",
+        ]
+    ),
+)
+
+
+def outcome(content: bytes, folder: Path) -> str:
+    """Return what becomes of a file."""
+    path = folder / "server.properties"
+    path.write_bytes(content)
+    try:
+        load(file=str(path), environment={"A": "x"})
+    except ConfigProblem as problem:
+        return str(problem)
+    return "read"
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(lines=st.lists(st.tuples(NAMES, VALUES), max_size=8))
+def test_any_values_are_settings_or_one_sentence(lines: list[tuple[str, str]], tmp_path: Path) -> None:
+    text = "".join(f"{name}={value}\n" for name, value in lines)
+    assert outcome(text.encode("utf-8", "replace"), tmp_path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=300))
+def test_any_bytes_are_settings_or_one_sentence(content: bytes, tmp_path: Path) -> None:
+    assert outcome(content, tmp_path)
