@@ -1,7 +1,7 @@
 """Client quotas at work: what a client uses is counted, and a client above its quota waits.
 
-    Produce               counted by the request's size; done, answered at once, and then no more is read from
-                          the connection for throttle_time_ms (KIP-219)
+    Produce               counted by its size when it comes; done, answered at once, and no more is served
+                          from the connection for throttle_time_ms (KIP-219)
     Fetch                 counted by its records; above the quota it is answered empty, its records are not
                           counted, and the connection waits
     every request         counted by the time that it took of the event loop, in percent of one thread
@@ -140,16 +140,13 @@ class Throttling:
         self._throttle(call, response, REQUEST_SHARE, wait_ms)
 
     def _meet_produce(self, call: Call[Any], limit: Limit | None) -> None:
+        """Count a produce now: others of the connection, sent without waiting for it, wait already."""
         if limit is None:
             return
-        if call.request.acks:
-            _amend(call, partial(self._count_produce, call, limit))
-        else:
-            # It is not answered.
-            self._count_produce(call, limit, None)
-
-    def _count_produce(self, call: Call[Any], limit: Limit, response: Any) -> None:
-        self._throttle(call, response, PRODUCE_RATE, self._count(PRODUCE_RATE, limit, call.size_bytes))
+        wait_ms = self._count(PRODUCE_RATE, limit, call.size_bytes)
+        if wait_ms:
+            self._throttle(call, None, PRODUCE_RATE, wait_ms)
+            _amend(call, lambda response: _tell(response, wait_ms))
 
     def _meet_fetch(self, call: Call[Any], limit: Limit | None) -> None:
         if limit is None:
@@ -227,8 +224,8 @@ class Throttling:
         """Tell a client to wait, and read no more from it until then."""
         if not wait_ms:
             return
-        if response is not None and hasattr(response, "throttle_time_ms"):
-            response.throttle_time_ms = max(response.throttle_time_ms, wait_ms)
+        if response is not None:
+            _tell(response, wait_ms)
         stats = self._node.stats
         stats.throttled[key] += 1
         stats.throttled_ms[key] += wait_ms
@@ -257,6 +254,11 @@ class ChangeQuota:
         if not self._refuses:
             self.wait_ms = self._bucket.wait_ms(self._quota, now_ms)
         return False
+
+
+def _tell(response: Any, wait_ms: int) -> None:
+    if hasattr(response, "throttle_time_ms"):
+        response.throttle_time_ms = max(response.throttle_time_ms, wait_ms)
 
 
 def _amend(call: Call[Any], change: Callable[[Any], None]) -> None:

@@ -68,6 +68,28 @@ def test_a_producer_above_its_quota_is_answered_at_once_and_then_not_read(gatewa
     assert len(client.answers()) == 1
 
 
+def test_requests_that_were_sent_without_waiting_are_served_one_after_the_other(gateway: Gateway) -> None:
+    """Kafka serves the next request of a connection when the wait for the one before is over."""
+    client = gateway.client()
+    create(client, "t")
+    quota(client, "producer_byte_rate", RATE, client_id="test")
+    for _ in range(10):
+        produce(client, 11 * RATE)
+    gateway.settle()
+    (wait_ms,) = waits(client)
+    assert 0 < wait_ms < 3_000
+    served = 1
+    for _ in range(9):
+        gateway.advance(wait_ms)
+        assert waits(client) == []
+        gateway.advance(100)
+        gateway.settle()
+        (wait_ms,) = waits(client)
+        assert 1_000 < wait_ms < 13_000
+        served += 1
+    assert served == 10
+
+
 def test_a_producer_that_wants_no_answer_waits_too(gateway: Gateway) -> None:
     client = gateway.client()
     create(client, "t")
