@@ -50,10 +50,13 @@ def deleted_in(entries: tuple[str, ...], partition: int) -> Ranges:
 def without(ranges: Sequence[tuple[int, int]], deleted: Ranges) -> Ranges:
     """Return what is left of ranges of offsets; both are in order and apart from each other."""
     left: Ranges = []
+    number = 0
     for first, last in ranges:
-        for low, high in deleted:
-            if high < first:
-                continue
+        while number < len(deleted) and deleted[number][1] < first:
+            number += 1
+        # A deleted range may go on in the next one.
+        for at in range(number, len(deleted)):
+            low, high = deleted[at]
             if low > last:
                 break
             if first < low:

@@ -23,6 +23,9 @@ from groups.share.giving_up import archive, archiving, give_up
 from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange, begin_change
 from groups.share.states import FINISHED, Cause, Event, RecordState, outcome_of
 
+COUNT_MAX: Final = 2**15 - 1
+"""The largest delivery count that records and answers can have: AtLimit.KEEP has no other limit."""
+
 NEVER_DELIVERED: Final = Facts(RecordState.AVAILABLE, 0)
 MISSING: Final = Facts(RecordState.ARCHIVED, 0)
 """The facts of an offset that has no record to deliver: compacted, aborted, or a marker."""
@@ -383,7 +386,7 @@ class SharePartition:
 
 
 def _held(wish: Wish, before: Facts, until_ms: int, record_bytes: int) -> Facts:
-    count = before.delivery_count + 1
+    count = min(before.delivery_count + 1, COUNT_MAX)
     return Facts(RecordState.ACQUIRED, count, wish.member_id, until_ms, "", record_bytes, before.priority)
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from groups.share.acknowledgements import acknowledgement
+from groups.share.delivery import Limits
+from groups.share.found import Acquired, Found
 from groups.share.giving_up import archive, archiving, give_up
-from groups.share.ranges import Facts, Ranges
-from groups.share.states import Cause, RecordState
+from groups.share.ranges import Facts, Ranges, StoredRange
+from groups.share.share_partition import SharePartition
+from groups.share.states import AtLimit, Cause, RecordState
+from tests.groups.share.requests import wish
 
 AVAILABLE, ACQUIRED, ARCHIVING = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVING
 
@@ -49,3 +54,15 @@ def test_nothing_to_change_is_no_change() -> None:
     assert give_up(made(), [(4, 9)], Cause.EXPIRED) is None
     assert archive(made(), [(0, 5)]) is None
     assert archive(made(), []) is None
+
+
+def test_a_record_that_is_kept_for_ever_has_the_largest_count_that_can_be_stored() -> None:
+    keep = Limits(at_limit=AtLimit.KEEP)
+    partition = SharePartition(0)
+    partition.replay(0, [StoredRange(0, 0, AVAILABLE, 2**15 - 2)])
+    for _ in range(2):
+        assert partition.acquire(wish(), keep, Found(0, [(0, 0)], 1), 0) == [Acquired(0, 0, 2**15 - 1)]
+        change = partition.acknowledge("m1", [acknowledgement(0, 0, [2])], keep, 0)
+        assert change is not None
+        partition.settle(change)
+    assert partition.stored_ranges() == [StoredRange(0, 0, AVAILABLE, 2**15 - 1)]
