@@ -166,7 +166,8 @@ def test_a_reader_from_anywhere_and_after_a_start_gets_the_same() -> None:
 
 def test_after_records_are_deleted_the_first_that_is_left_creates_the_table() -> None:
     gateway, client = made()
-    write(client, row(b"m", city="Lisbon"), row(b"n"), row(b"m"), row(b"n"))
+    write(client, row(b"m", city="Lisbon"), row(b"n"))
+    write(client, row(b"m"), row(b"n"))
     write(client, row(b"m"), row(b"n", city="Porto"))
     assert len(changes(client, "with")) == 3
     asked = DeleteRecordsPartition(partition_index=0, offset=2)
