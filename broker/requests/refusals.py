@@ -224,6 +224,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _with(told=True, results=list),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
     ApiKey.CREATE_DELEGATION_TOKEN: _create_token,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: _with(tokens=list),
     ApiKey.DESCRIBE_QUORUM: _with(told=True, topics=list),
     ApiKey.UPDATE_FEATURES: _with(told=True),
     ApiKey.LIST_CONFIG_RESOURCES: _with(config_resources=list),

@@ -26,3 +26,11 @@ def test_the_answer_can_be_sent_and_has_the_error(case: Case) -> None:
     if case.api == ApiKey.ADD_PARTITIONS_TO_TXN:
         return  # its field has another name
     assert set(errors_of(answer) or ()) == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+
+
+@pytest.mark.parametrize("name", ["create", "renew", "expire", "describe"])
+def test_requests_about_delegation_tokens_can_be_refused_too(name: str) -> None:
+    answer = refusal(ApiKey[f"{name.upper()}_DELEGATION_TOKEN"], None, ErrorCode.KAFKA_STORAGE_ERROR, "no")
+    for version in (1, 2):
+        assert len(encode(answer, version)) > 0
+    assert set(errors_of(answer) or ()) == {ErrorCode.KAFKA_STORAGE_ERROR}
