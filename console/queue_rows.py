@@ -40,6 +40,9 @@ PARTITION_UNKNOWN: Final = dict.fromkeys(
 )
 """The columns that Kafka's APIs do not have."""
 
+VANISHED: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
+"""The errors of what was deleted between two requests."""
+
 
 def list_queues(bootstrap: str) -> list[Row]:
     """Return all share groups with their members and partitions, by name.  Raises: CommandError."""
@@ -155,12 +158,20 @@ def _progress(address: str, group_ids: list[str]) -> dict[str, list[Row]]:
                 "start": _known(partition.start_offset),
                 "backlog": _known(partition.lag),
                 **PARTITION_UNKNOWN,
+                "error": _error(partition),
             }
             for topic in group.topics
             for partition in topic.partitions
         ]
         found[group.group_id] = sorted(rows, key=lambda row: (str(row["topic"]), row["partition"]))
     return found
+
+
+def _error(partition: Any) -> str | None:
+    """Return why nothing is known of a partition, if that is so."""
+    if not partition.error_code:
+        return None
+    return partition.error_message or _refusal(partition.error_code)
 
 
 def starts_of(bootstrap: str, group_id: str) -> dict[tuple[str, int], int | None]:
@@ -196,6 +207,9 @@ def _more(address: str, group_ids: list[str]) -> dict[str, QueueGroup]:
     except NotKawal:
         return {}
     check(answer.error_code, answer.error_message, "queues")
+    for group in answer.groups:
+        if group.error_code not in VANISHED:
+            check(group.error_code, group.error_message, f"share group {group.group_id!r}")
     return {group.group_id: group for group in answer.groups if not group.error_code}
 
 
@@ -216,7 +230,11 @@ def _enrich(row: Row, group: QueueGroup) -> None:
         }
     rows = {(partition["topic"], partition["partition"]): partition for partition in row["partitions"]}
     for name, info in _partitions(group):
-        if (name, info.partition_index) in rows and not info.error_code:
+        if (name, info.partition_index) not in rows:
+            continue
+        if info.error_code:
+            rows[name, info.partition_index]["error"] = _error(info)
+        else:
             rows[name, info.partition_index] |= {
                 "start": info.start_offset,
                 "end": info.end_offset,

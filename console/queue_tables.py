@@ -48,6 +48,11 @@ def described_text(row: Row) -> str:
     parts = [f"group {escaped(row['group'])}   state {row['state']}   assignor {row['assignor'] or '-'}"]
     parts.append(_table(MEMBERS, row["members"]) if row["members"] else "no members")
     parts.append(_table(PARTITIONS, row["partitions"]) if row["partitions"] else "nothing was read yet")
+    parts += [
+        f"{escaped(partition['topic'])}-{partition['partition']}: {partition['error']}"
+        for partition in row["partitions"]
+        if partition["error"]
+    ]
     if row["counters"] is not None:
         counted = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in row["counters"].items())
         parts.append(f"records since the server's start: {counted}")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from console import queue_rows
+from console.admin import ask_private
 from console.errors import CommandError
 from console.queue_rows import coordinator_of, list_queues, read_queues, starts_of, summary_of
 from protocol.messages.describe_cluster import DescribeClusterBroker, DescribeClusterResponse
@@ -67,3 +68,23 @@ def test_of_several_brokers_the_coordinator_is_asked(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(queue_rows, "ask", ask)
     assert coordinator_of("a:1", "g") == "[::1]:2"
     assert asked == ["a:1"]
+
+
+def test_errors_of_partitions_and_groups_are_told(jobs: Busy, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(address: str, request: Any) -> Any:
+        answer = ask_private(address, request)
+        row = answer.groups[0].topics[0].partitions[0]
+        row.error_code, row.error_message = code, "loading"
+        answer.groups[0].error_code = group_code
+        return answer
+
+    monkeypatch.setattr(queue_rows, "ask_private", ask)
+    code, group_code = 14, 0
+    (row,) = read_queues("h:1", ["g"])
+    assert [partition["error"] for partition in row["partitions"]] == ["loading", None]
+    assert row["partitions"][0]["acquired"] is None
+    group_code = 14
+    with pytest.raises(CommandError, match="share group 'g': "):
+        read_queues("h:1", ["g"])
+    group_code = 69
+    assert read_queues("h:1", ["g"])[0]["counters"] is None

@@ -20,8 +20,10 @@ def test_an_empty_list_and_a_group_without_anything() -> None:
 def test_unknown_numbers_are_dashes_and_counts_are_pairs() -> None:
     member = {**dict.fromkeys(MEMBERS), "idle_seconds": 1.25, "assigned": ["t-0", "t-1"]}
     partition = {**dict.fromkeys(PARTITIONS), "oldest_seconds": None, "deliveries": {1: 6, 2: 2}}
+    partition |= {"topic": "t", "partition": 3, "error": "loading"}
     text = described_text(row(members=[member], partitions=[partition], counters={"lock_timeouts": 3}))
-    _, _, member_line, _, partition_line, counters = text.splitlines()
+    _, _, member_line, _, partition_line, error, counters = text.splitlines()
     assert member_line.split()[-3:] == ["1.2", "s", "t-0,t-1"]
     assert partition_line.split()[-4:] == ["1:6", "2:2", "-", "-"]
+    assert error == "t-3: loading"
     assert counters == "records since the server's start: lock timeouts 3"

@@ -62,6 +62,7 @@ def test_a_group_is_described_by_member_and_partition(jobs: Busy, capsys: Output
     assert first == {
         "topic": "jobs", "partition": 0, "start": 0, "end": 10, "acquired": 4, "available": 4,
         "released": 2, "acknowledged": 1, "archived": 1, "archiving": 0, "deliveries": {"1": 6}, "backlog": 8,
+        "error": None,
     }  # fmt: skip
     assert (second["partition"], second["available"], second["backlog"]) == (1, 1, 1)
     assert row["counters"]["accepted"] == 1
