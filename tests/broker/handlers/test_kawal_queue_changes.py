@@ -172,3 +172,13 @@ def test_a_change_that_cannot_be_stored_has_its_error() -> None:
         assert (row.error_code, row.records) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, 0)
         jobs.gateway.settle()
         assert acquired(first.fetch(jobs.place)) == []
+
+
+def test_what_was_given_back_is_so_after_a_crash_with_its_deliveries() -> None:
+    jobs, _, _ = busy()
+    change(jobs, RELEASE, member_id="m1")
+    jobs.gateway.crash()
+    jobs.gateway.tick()
+    jobs.gateway.settle()
+    # What m2 had was never acknowledged: that its delivery is forgotten is Kafka's way.
+    assert acquired(Member(jobs.gateway, "m3", "jobs").fetch(jobs.place)) == [(0, 1, 2), (2, 3, 1)]

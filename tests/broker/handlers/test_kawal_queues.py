@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from broker.handlers.kawal_queues import RANGES_MAX
+from broker.handlers.kawal_queues import RANGES_MAX, handle
 from broker.security.authorized_operations import Operation
+from groups.share.show import RANGES_PER_STEP
+from groups.share.states import RecordState
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_queues import KawalQueuesRequest, QueueGroup
 from tests.broker.guarded import ADMIN, ALICE, GROUP, TOPIC
@@ -139,3 +142,20 @@ def test_an_answer_has_a_bounded_number_of_ranges() -> None:
     member.acknowledge(jobs.place, (1, 1, [ACCEPT]))
     (row,) = shown(jobs, ranges_max=RANGES_MAX * 10).topics[0].partitions
     assert len(row.ranges) == 2
+
+
+def test_a_group_with_very_many_ranges_is_shown_in_many_steps() -> None:
+    jobs = Jobs(partitions=4)
+    jobs.member("m1")
+    broker, count = jobs.gateway.broker, 10 * RANGES_PER_STEP
+    with broker.coordinators.shares.step(jobs.gateway.now_ms) as machine:
+        for key in machine.keys_of("g"):
+            states = (RecordState.ACKNOWLEDGED, RecordState.AVAILABLE)
+            stored = [(number, number, states[number % 2], 1) for number in range(1, count)]
+            share = machine.find(key)
+            assert share is not None
+            share.replay(0, stored)
+    call: Any = SimpleNamespace(request=KawalQueuesRequest(ranges_max=9), rights=None)
+    assert len(list(handle(broker, call))) >= 4 * 9
+    (topic,) = shown(jobs).topics
+    assert [row.available for row in topic.partitions] == [count // 2 + 1] * 4

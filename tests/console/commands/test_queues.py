@@ -9,7 +9,8 @@ import pytest
 
 from console.cli import main
 from console.wire import NotKawal
-from tests.broker.shares import ACCEPT, acquired, outcome, values
+from tests.broker.shares import ACCEPT, Member, acquired, configure, outcome, values
+from tests.broker.views import make_view
 from tests.console.queues import Busy
 
 Output = pytest.CaptureFixture[str]
@@ -193,3 +194,14 @@ def test_a_server_without_share_groups(jobs: Busy, capsys: Output) -> None:
     assert main(["queues"]) == 2
     assert main(["queues", "list"]) == 0
     assert "Empty" in capsys.readouterr().out
+
+
+def test_records_of_a_view_are_peeked(jobs: Busy, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.queue_peek.POLL_MS", 0)
+    make_view(jobs.gateway.client(), "odd", "SELECT _offset AS n FROM jobs WHERE _offset % 2 = 1")
+    configure(jobs.gateway, "early", share_auto_offset_reset="earliest")
+    Member(jobs.gateway, "v", "odd", group="early")
+    for count, wanted in (("3", [1, 3, 5]), ("100", [1, 3, 5, 7, 9])):
+        assert main(["queues", "peek", "early", "-n", count]) == 0
+        offsets = [json.loads(line)["offset"] for line in capsys.readouterr().out.splitlines()]
+        assert offsets == wanted

@@ -59,3 +59,12 @@ def test_the_start_moves_over_finished_records() -> None:
     ranges = made((14, ARCHIVED), (19, AVAILABLE))
     ranges.skip_finished()
     assert (ranges.start, ranges.end) == (15, 20)
+
+
+def test_some_ranges_from_an_offset_on() -> None:
+    ranges = made((14, AVAILABLE), (19, ARCHIVED), (24, AVAILABLE))
+    assert [part.first for part in ranges.some_from(0, 2)] == [10, 15]
+    assert [part.first for part in ranges.some_from(14, 1)] == [10]
+    assert [part.first for part in ranges.some_from(15, 9)] == [15, 20]
+    assert ranges.some_from(25, 9) == []
+    assert Ranges(10).some_from(0, 9) == []

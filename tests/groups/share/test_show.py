@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groups.share.departures import Departure
 from groups.share.ranges import Facts, StoredRange
@@ -142,3 +144,19 @@ def test_a_member_with_a_session_runs_and_has_slots(pending: int, slots: int) ->
     session.window, session.active_ms = 500, 250
     row = member_row("m", session=session, departure=departed(1), beat_ms=None, pending=pending, now_ms=1_000)
     assert (row.status, row.window, row.slots, row.idle_ms) == ("Running", 500, slots, 750)
+
+
+States = st.lists(st.tuples(st.integers(1, 400), st.sampled_from(list(RecordState)), st.integers(1, 4)))
+
+
+@given(States)
+def test_every_record_is_counted_once(parts: list[tuple[int, RecordState, int]]) -> None:
+    partition, end = SharePartition(5), 5
+    for count, state, deliveries in parts:
+        partition.replay(-1, [(end, end + count - 1, state, deliveries)])
+        end += count
+    found, _ = totals(partition)
+    assert found.acquired + found.available + found.acknowledged + found.archived == end - partition.start
+    assert sum(found.deliveries.values()) == found.acquired + found.released
+    shown = list(chain.from_iterable(parts_of(partition)))
+    assert [part.first for part in shown[1:]] == [part.last + 1 for part in shown[:-1]]
