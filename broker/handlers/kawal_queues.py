@@ -73,24 +73,28 @@ class _Answer:
         """Return the response."""
         response = KawalQueuesResponse(groups=[])
         for group_id in self._group_ids():
+            yield from self._count()
+            if self._is_hidden(group_id):
+                continue
             found = QueueGroup(group_id=group_id, counters=[], members=[], topics=[])
             response.groups.append(found)
             try:
                 yield from self._fill(found)
             except GroupError as error:
                 found.error_code, found.error_message = error.code, error.message
-            yield from self._count()
         return response
 
     def _group_ids(self) -> list[str]:
         if self._asked is not None:
             return list(dict.fromkeys(self._asked))
         with self._broker.groups.step(self._now_ms) as coordinator:
-            found = sorted(coordinator.share(self._now_ms).groups)
-        rights = self._rights
-        return [
-            group_id for group_id in found if rights is None or rights.may_group(Operation.DESCRIBE, group_id)
-        ]
+            return sorted(coordinator.share(self._now_ms).groups)
+
+    def _is_hidden(self, group_id: str) -> bool:
+        """Whether a group is left out of the answer about all groups; those named passed the gate."""
+        if self._asked is not None or self._rights is None:
+            return False
+        return not self._rights.may_group(Operation.DESCRIBE, group_id)
 
     def _count(self) -> Steps:
         """Note that a group or partition is done; yield now and then."""
