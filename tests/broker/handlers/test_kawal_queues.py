@@ -7,6 +7,7 @@ from typing import Any
 
 from broker.handlers.kawal_queues import RANGES_MAX, handle
 from broker.security.authorized_operations import Operation
+from groups.share.ranges import StoredRange
 from groups.share.show import RANGES_PER_STEP
 from groups.share.states import RecordState
 from protocol.error_codes import ErrorCode
@@ -151,7 +152,7 @@ def test_a_group_with_very_many_ranges_is_shown_in_many_steps() -> None:
     with broker.coordinators.shares.step(jobs.gateway.now_ms) as machine:
         for key in machine.keys_of("g"):
             states = (RecordState.ACKNOWLEDGED, RecordState.AVAILABLE)
-            stored = [(number, number, states[number % 2], 1) for number in range(1, count)]
+            stored = [StoredRange(number, number, states[number % 2], 1) for number in range(1, count)]
             share = machine.find(key)
             assert share is not None
             share.replay(0, stored)

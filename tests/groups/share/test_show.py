@@ -153,10 +153,11 @@ States = st.lists(st.tuples(st.integers(1, 400), st.sampled_from(list(RecordStat
 def test_every_record_is_counted_once(parts: list[tuple[int, RecordState, int]]) -> None:
     partition, end = SharePartition(5), 5
     for count, state, deliveries in parts:
-        partition.replay(-1, [(end, end + count - 1, state, deliveries)])
+        partition.replay(-1, [StoredRange(end, end + count - 1, state, deliveries)])
         end += count
     found, _ = totals(partition)
-    assert found.acquired + found.available + found.acknowledged + found.archived == end - partition.start
+    finished = found.acknowledged + found.archiving + found.archived
+    assert found.acquired + found.available + finished == end - partition.start
     assert sum(found.deliveries.values()) == found.acquired + found.released
     shown = list(chain.from_iterable(parts_of(partition)))
     assert [part.first for part in shown[1:]] == [part.last + 1 for part in shown[:-1]]
