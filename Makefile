@@ -38,7 +38,7 @@ run: $(RUNTIME) ## Serve Kafka clients on 127.0.0.1:9092 with data in ./data (LI
 
 test: ## Run every check and test: check, then real clients and Spark against the gateway
 	@# All at once and before all else: two installations by apt-get at the same time would shut each other out.
-	@.ci/need venv java mvn kcat go npm node_api.h cargo gcc g++ zstd.h
+	@.ci/need venv java mvn kcat go npm node_api.h cargo gcc g++ pkg-config zstd.h ssl.h
 	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients
 	@$(MAKE) check
 	@$(MAKE) compat
