@@ -100,7 +100,7 @@ class KafkaServer(Server):
         values = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "listeners": f"{self._listeners()},CONTROLLER://{controller}",
             "controller.quorum.bootstrap.servers": controller,
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data_directory),
@@ -167,7 +167,7 @@ class KawalServer(Server):
 
     def launch(self) -> None:
         """Execute the installed command."""
-        command = [KAWAL, "serve", "--listen", self.bootstrap, "--data", str(self.data_directory)]
+        command = [KAWAL, "serve", "--listen", self._listeners(), "--data", str(self.data_directory)]
         for key, value in self.settings.items():
             command += ["--set", f"{key}={value}"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
@@ -181,9 +181,9 @@ CLASSES: dict[ServerKind, type[Server]] = {
 }
 
 
-def new_server(kind: ServerKind, directory: Path) -> Server:
+def new_server(kind: ServerKind, directory: Path, settings: Mapping[str, str] | None = None) -> Server:
     """Return a server, not started, that will keep everything below `directory`, which must not exist."""
-    return CLASSES[kind](directory, {})
+    return CLASSES[kind](directory, settings or {})
 
 
 def java() -> str:

@@ -197,7 +197,9 @@ def _are_alike(left: Range, right: Range) -> bool:
     return left.is_settled and right.is_settled and left.facts == right.facts
 
 
-def begin_change(part: Range, facts: Facts, change: Change) -> None:
-    """Change the state of records; it counts when it is durable."""
+def begin_change(part: Range, facts: Facts, change: Change, event: Event | None = None) -> None:
+    """Change the state of records, because of an event; it counts when it is durable."""
+    if event is not None:
+        change.events[event] += part.last - part.first + 1
     part.before, part.change, part.facts = part.facts, change, facts
     change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause))

@@ -316,8 +316,7 @@ class SharePartition:
             until_ms = now_ms + limits.avoid_last_ms
             after = after._replace(member_id=facts.member_id, lock_until_ms=until_ms)
             self._note_lock(until_ms)
-        change.events[event] += part.last - part.first + 1
-        begin_change(part, after, change)
+        begin_change(part, after, change, event)
 
     # --- dead letters ---------------------------------------------------------------------------------------
 
