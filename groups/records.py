@@ -52,6 +52,7 @@ from groups.record_schemas import (
 )
 from groups.states import MemberState
 from protocol.errors import Malformed
+from protocol.schema import NO_TAGS
 from protocol.wire import decode, encode, joined
 
 T = TypeVar("T")
@@ -290,14 +291,17 @@ def _current_partitions(assignment: EpochAssignment) -> list[CurrentPartitions]:
     ]
 
 
-def _same(value: GroupMetadataValue) -> GroupMetadataValue:
+def _classic_group(value: GroupMetadataValue) -> GroupMetadataValue:
+    """Return the value as it can be written again: in version 3, which has no tagged fields."""
+    for part in (value, *value.members):
+        part.unknown_tags = NO_TAGS  # type: ignore[attr-defined]
     return value
 
 
 _OFFSET_COMMIT: Final = 1
 _REGEX: Final = 16
 _GROUP_KEYS: Final[dict[int, tuple[type[Any], type[Any], Any]]] = {
-    2: (ClassicGroupKey, GroupMetadataValue, _same),
+    2: (ClassicGroupKey, GroupMetadataValue, _classic_group),
     3: (GroupEpochKey, ConsumerGroupMetadataValue, _group_epoch),
     6: (TargetEpochKey, ConsumerGroupTargetAssignmentMetadataValue, _target_epoch),
 }

@@ -30,6 +30,7 @@ from groups.record_schemas import (
     GroupMetadataValue,
     OffsetCommitKey,
 )
+from groups.record_schemas import MemberMetadata as MemberSchema
 from groups.records import decode_record, encode_record
 from groups.states import MemberState
 from protocol.errors import Malformed, UnsupportedVersion
@@ -229,3 +230,29 @@ def test_a_value_of_a_later_version_is_refused() -> None:
 def test_a_cut_value_is_malformed(value: bytes) -> None:
     with pytest.raises(Malformed):
         decode_record(b"\0\3\0\1g", value)
+
+
+def test_tagged_fields_of_a_later_server_do_not_keep_a_classic_group_from_being_written() -> None:
+    """Version 4 has them.  What kept them failed with the next change of the group."""
+    member: Any = MemberSchema(
+        member_id="m",
+        client_id="c",
+        client_host="/h",
+        rebalance_timeout=1,
+        session_timeout=1,
+        subscription=b"",
+        assignment=b"",
+    )
+    value: Any = GroupMetadataValue(
+        protocol_type="consumer",
+        generation=1,
+        protocol="range",
+        leader="m",
+        current_state_timestamp=1,
+        members=[member],
+    )
+    key, written = encode_record(ClassicGroupKey("g"), value)
+    value.unknown_tags, member.unknown_tags = {7: b"x"}, {40: b"\xe5", 1_048_576: b""}
+    stored = b"\0\4" + joined(encode(value, 4))
+    found: Any = decode_record(key, stored)
+    assert encode_record(*found) == (key, written)
