@@ -35,15 +35,15 @@ class Warming:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._ranges: list[tuple[int, FileRange]] = []
+        self._ranges: list[FileRange] = []
         self._loaded: list[bytes | None] = []
         room = WARM_BYTES
-        for index, part in enumerate(islice(connection.outgoing, PARTS_SEARCHED)):
+        for part in islice(connection.outgoing, PARTS_SEARCHED):
             if type(part) is not FileRange:
                 continue
             if self._ranges and part.size_bytes > room:
                 return
-            self._ranges.append((index, part))
+            self._ranges.append(part)
             room -= part.size_bytes
             if room <= 0 or len(self._ranges) == WARM_RANGES:
                 return
@@ -55,7 +55,7 @@ class Warming:
 
         Raises: LogDamaged, DiskError, if that is the very first.
         """
-        for _, part in self._ranges:
+        for part in self._ranges:
             try:
                 part.load()
                 small = part.size_bytes < BUFFER_BYTES_MAX
@@ -67,8 +67,14 @@ class Warming:
             self._loaded.append(data)
 
     def done(self) -> None:
-        """Put what was read in its place; the client must not have left."""
-        for (index, part), data in zip(self._ranges, self._loaded, strict=False):
+        """Put what was read in its place; the client must not have left.
+
+        Ranges at the head may have been sent meanwhile, as soon as they were in memory.
+        """
+        outgoing = islice(self._connection.outgoing, PARTS_SEARCHED)
+        places = {id(part): index for index, part in enumerate(outgoing)}
+        for part, data in zip(self._ranges, self._loaded, strict=False):
             part.maybe_cold = False
-            if data is not None and len(data) == part.size_bytes:
+            index = places.get(id(part))
+            if index is not None and data is not None and len(data) == part.size_bytes:
                 self._connection.put_buffer(index, data)

@@ -83,6 +83,30 @@ def test_what_precedes_an_unreadable_range_is_sent_before_the_error(connection: 
     assert bad.must_load
 
 
+@pytest.mark.parametrize("sent", [1, 3, 5])
+def test_what_left_while_it_was_read_takes_no_place_of_what_is_still_to_leave(
+    connection: Connection, sent: int
+) -> None:
+    """A client could get the records of another range of the same size, or the server an IndexError."""
+    file = FakeFile(b"0123456789", cold=True)
+    put_into(connection, *(file_range(file, n, 2, maybe_cold=True) for n in range(5)))
+    warming = Warming(connection)
+    warming.load()
+    connection.sent(2 * sent)
+    warming.done()
+    assert b"".join(connection.outgoing) == b"0112233445"[2 * sent :]
+
+
+def test_of_a_range_that_left_in_part_the_rest_is_sent(connection: Connection) -> None:
+    file = FakeFile(b"0123456789", cold=True)
+    put_into(connection, *(file_range(file, n, 2, maybe_cold=True) for n in range(2)))
+    warming = Warming(connection)
+    warming.load()
+    connection.sent(1)
+    warming.done()
+    assert (connection.head_sent, list(connection.outgoing)) == (1, [b"01", b"12"])
+
+
 def test_an_answer_of_many_ranges_leaves_gathered_after_one_visit(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch)
     sock: FakeSocket = loop.connect()
