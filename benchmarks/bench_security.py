@@ -11,8 +11,6 @@ answers, Kawal does. Exit code 1: a bar is not met.
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import socket
 import ssl
@@ -28,7 +26,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks import proc
 from benchmarks.environment import REPOSITORY
-from benchmarks.servers import SERVER_KINDS, Server, ServerKind, new_server
+from benchmarks.rounds import Figures, in_rounds, options_of
+from benchmarks.servers import Server, ServerKind, new_server
 from compat_tests.broker import API_VERSIONS_REQUEST, HOST
 from compat_tests.certificates import Certificates, make_certificates
 from compat_tests.topics import create_topic
@@ -39,8 +38,6 @@ WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 VALUE: Final = bytes(range(256)) * 4
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 RULES: Final = 10_000
-
-Figures = dict[str, float]
 
 RATIO_MIN: Final = 0.97
 """What 10,000 rules may leave of the rate without an authorizer."""
@@ -238,21 +235,10 @@ def gate(kind: ServerKind, directory: Path, quick: bool) -> Figures:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure what the arguments say; return 1 if a bar is not met."""
-    parser = argparse.ArgumentParser(prog="benchmarks.bench_security", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round, small: to try the script")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--servers", nargs="+", choices=SERVER_KINDS, default=["kafka", "kawal"])
-    parser.add_argument("--only", nargs="+", choices=[*PARTS, "gate"], default=[*PARTS, "gate"])
-    parser.add_argument("--json", type=Path, help="write all figures into this file")
-    options = parser.parse_args(words)
-    found: dict[str, dict[str, list[float]]] = {}
-    for _ in range(1 if options.quick else options.rounds):
-        for part in options.only:
-            for kind in options.servers:
-                for name, figure in measure(kind, part, options.quick).items():
-                    found.setdefault(name, {}).setdefault(kind, []).append(figure)
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    options = options_of(
+        "benchmarks.bench_security", __doc__, words, parts=[*PARTS, "gate"], servers=["kafka", "kawal"]
+    )
+    found = in_rounds(options, measure)
     return 0 if report(found, options.servers) else 1
 
 

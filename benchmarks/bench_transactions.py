@@ -11,8 +11,6 @@ answers, Kawal does; `kafka-fsync` syncs, too. Exit code 1: a bar is not met.
 
 from __future__ import annotations
 
-import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -24,7 +22,8 @@ from typing import Final
 
 from benchmarks import proc
 from benchmarks.environment import REPOSITORY
-from benchmarks.servers import SERVER_KINDS, Server, ServerKind, new_server
+from benchmarks.rounds import Figures, in_rounds, options_of
+from benchmarks.servers import Server, ServerKind, new_server
 from benchmarks.transactions_clients import init_ids, read_committed, transactions_per_second, write
 from compat_tests.topics import create_topic
 
@@ -32,8 +31,6 @@ WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 PARTITIONS: Final = 160
 PER_TRANSACTION: Final = 10_000
 ABORTED: Final = 10
-
-Figures = dict[str, float]
 
 BARS: Final = {
     "rate 1 producer, 1 partition": 1.5,
@@ -126,23 +123,14 @@ def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure what the arguments say; return 1 if a bar is not met."""
-    parser = argparse.ArgumentParser(prog="benchmarks.bench_transactions", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one round, small: to try the script")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--servers", nargs="+", choices=SERVER_KINDS, default=["kafka", "kafka-fsync", "kawal"]
+    options = options_of(
+        "benchmarks.bench_transactions",
+        __doc__,
+        words,
+        parts=PARTS,
+        servers=["kafka", "kafka-fsync", "kawal"],
     )
-    parser.add_argument("--only", nargs="+", choices=[*PARTS], default=[*PARTS])
-    parser.add_argument("--json", type=Path, help="write all figures into this file")
-    options = parser.parse_args(words)
-    found: dict[str, dict[str, list[float]]] = {}
-    for _ in range(1 if options.quick else options.rounds):
-        for part in options.only:
-            for kind in options.servers:
-                for name, figure in measure(kind, part, options.quick).items():
-                    found.setdefault(name, {}).setdefault(kind, []).append(figure)
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    found = in_rounds(options, measure)
     return 0 if report(found, options.servers) else 1
 
 
