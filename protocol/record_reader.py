@@ -66,7 +66,7 @@ def iter_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> Iterat
     Raises: Malformed, possibly after some records; DecompressedTooLarge before the first.
     """
     header, body = open_batch(batch, limit_bytes)
-    return _records(header, body)
+    return records_in(header, body)
 
 
 def check_records(batch: Readable, limit_bytes: int = OUTPUT_BYTES_MAX) -> None:
@@ -186,7 +186,8 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
         raise Malformed(at, "records", f"{size - at} bytes follow the last of {header.record_count}")
 
 
-def _records(header: BatchHeader, body: bytes) -> Iterator[Record]:
+def records_in(header: BatchHeader, body: bytes) -> Iterator[Record]:
+    """Yield the records of an opened batch.  Raises: Malformed, possibly after some records."""
     # A wrong length shows in `at` at the record's end.
     offset = header.base_offset
     try:

@@ -202,7 +202,7 @@ def _fields(records: list[Record], base_offset: int, base_timestamp: int) -> lis
         timestamp_delta, offset_delta = varints[timestamp - base_timestamp], varints[offset - base_offset]
         key_length = _NULL if key is None else varints[len(key)]
         value_length = _NULL if value is None else varints[len(value)]
-        tail = _header_fields(headers) if headers else _NO_HEADERS
+        tail = header_fields(headers) if headers else _NO_HEADERS
         content = (
             _NOTHING,
             timestamp_delta,
@@ -218,7 +218,8 @@ def _fields(records: list[Record], base_offset: int, base_timestamp: int) -> lis
     return fields
 
 
-def _header_fields(headers: Headers) -> list[bytes]:
+def header_fields(headers: Headers) -> list[bytes]:
+    """Return the encoded count of a record's headers, and the headers."""
     fields = [VARINTS[len(headers)]]
     for name, content in headers:
         encoded = name.encode("utf-8", "surrogateescape")

@@ -23,6 +23,11 @@ def test_commas_are_part_of_a_name() -> None:
     assert split_principals(" User:CN=a,O=b ; User:c;;") == ("User:CN=a,O=b", "User:c")
 
 
+def test_names_with_commas_between_them_are_told_what_is_between_names() -> None:
+    for text in ("User:a,User:b", "User:CN=a,O=b, User:c"):
+        assert "separated by semicolons" in (principals_problem(text) or "")
+
+
 def test_one_wrong_name_makes_the_list_wrong() -> None:
     assert principals_problem("User:a;bob") is not None
     assert principals_problem("") is None
