@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from groups.activity import Activity
@@ -44,7 +45,9 @@ def _shared_topics_in(subscription: bytes) -> tuple[str, ...]:
 
 def protocols_of(protocols: list[JoinGroupRequestProtocol]) -> Protocols:
     """Return the protocols of a request; of two of one name the last counts, as in Kafka's collection."""
-    return tuple({protocol.name: bytes(protocol.metadata) for protocol in protocols}.items())
+    # Without a line of Python for each: a member may have 20,000.
+    blobs = map(bytes, map(attrgetter("metadata"), protocols))
+    return tuple(dict(zip(map(attrgetter("name"), protocols), blobs, strict=True)).items())
 
 
 def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:

@@ -313,21 +313,21 @@ class Coordinator(Display):
 
     def offset_fetch(
         self, request: OffsetFetchRequest, client: Client, begin: offset_fetch.Begin, now_ms: int
-    ) -> int:
-        """Serve OffsetFetch v1-10; return the number of partitions in the answer.
-
-        `begin(steps)` is called when the offsets may be read, maybe at once.
-        """
-        context = self._at(now_ms)
-        offset_fetch.fetch_offsets(context, request, client, begin)
-        return offset_fetch.partition_count(context, request, client.version)
+    ) -> None:
+        """Serve OffsetFetch v1-10: `begin(steps)` is called when the offsets may be read, maybe at once."""
+        offset_fetch.fetch_offsets(self._at(now_ms), request, client, begin)
 
     def offset_delete(
-        self, request: OffsetDeleteRequest, reply: deletion.OffsetDeleteReply, now_ms: int
+        self,
+        request: OffsetDeleteRequest,
+        reply: deletion.OffsetDeleteReply,
+        now_ms: int,
+        *,
+        goes_on: bool = False,
     ) -> None:
-        """Serve OffsetDelete v0."""
+        """Serve OffsetDelete v0, or with `goes_on` a later part of one."""
         try:
-            deletion.delete_offsets(self._at(now_ms), request, reply)
+            deletion.delete_offsets(self._at(now_ms), request, reply, goes_on=goes_on)
         except GroupError as error:
             reply(OffsetDeleteResponse(error_code=error.code, topics=[]))
 
@@ -344,18 +344,18 @@ class Coordinator(Display):
 
     def describe_groups(
         self, request: DescribeGroupsRequest, client: Client, now_ms: int
-    ) -> DescribeGroupsResponse:
-        """Serve DescribeGroups v0-6."""
+    ) -> describe.Steps[DescribeGroupsResponse]:
+        """Serve DescribeGroups v0-6: return the steps that answer."""
         return describe.describe_groups(self._at(now_ms), request, client.version)
 
     def consumer_group_describe(
         self, request: ConsumerGroupDescribeRequest, now_ms: int
-    ) -> ConsumerGroupDescribeResponse:
-        """Serve ConsumerGroupDescribe v0-1."""
+    ) -> describe.Steps[ConsumerGroupDescribeResponse]:
+        """Serve ConsumerGroupDescribe v0-1: return the steps that answer."""
         return describe.describe_consumer_groups(self._at(now_ms), request)
 
-    def list_groups(self, request: ListGroupsRequest, now_ms: int) -> ListGroupsResponse:
-        """Serve ListGroups v0-5."""
+    def list_groups(self, request: ListGroupsRequest, now_ms: int) -> describe.Steps[ListGroupsResponse]:
+        """Serve ListGroups v0-5: return the steps that answer."""
         listed = (group for share in self._shares for group in share.listed())
         return describe.list_groups(self._at(now_ms), request, listed)
 

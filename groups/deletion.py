@@ -110,16 +110,19 @@ def delete_all(context: Context, changes: Changes, group_id: str) -> None:
         changes.put(ClassicGroupKey(group_id), None)
 
 
-def delete_offsets(context: Context, request: OffsetDeleteRequest, reply: OffsetDeleteReply) -> None:
+def delete_offsets(
+    context: Context, request: OffsetDeleteRequest, reply: OffsetDeleteReply, *, goes_on: bool
+) -> None:
     """Forget offsets of topics that the group does not subscribe to.
 
+    `goes_on`: it is a later part of a request, and the group may have gone with its last offset.
     Raises: GroupError.
     """
     if not request.group_id.strip():
         raise InvalidGroupId
     context.check_loaded(request.group_id)
     group = context.groups.get(request.group_id)
-    if not context.exists(request.group_id):
+    if not goes_on and not context.exists(request.group_id):
         raise GroupNotFound
     if isinstance(group, ClassicGroup) and group.members and not group.is_consumer_group:
         raise NonEmptyGroup
@@ -141,7 +144,6 @@ def _forget(
 ) -> OffsetDeleteResponseTopic:
     """Forget the offsets of one topic unless the group subscribes to it; return the answer."""
     known = context.topics.by_name.get(topic.name)
-    committed = {*context.offsets.keys(group_id, topic.name), *context.staged.keys(group_id=group_id)}
     answers = []
     for partition in topic.partitions:
         key = OffsetKey(group_id, topic.name, partition.partition_index)
@@ -150,7 +152,7 @@ def _forget(
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif in_use:
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        elif key in committed:
+        elif context.offsets.newest(key) is not None or context.staged.is_staged(key):
             changes.offset(key, None)
         answers.append(
             OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)

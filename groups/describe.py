@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
+from typing import Final, TypeVar
 
-from groups.assignment import Assignment, plain, union
+from groups.assignment import NOTHING, Assignment, plain, union
 from groups.classic_group import CONSUMER_PROTOCOL
 from groups.consumer_group import ConsumerGroup
+from groups.consumer_member import NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.consumer_target import assignor_of
 from groups.context import Context
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NotLoaded
@@ -32,30 +34,45 @@ NOT_FOUND_ERROR_SINCE = 6
 CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
+PER_STEP: Final = 25
+"""The groups, or members of one, described between two steps."""
+
+LISTED_PER_STEP: Final = 100
+"""The same of groups that are only listed."""
+
+Response = TypeVar("Response")
+
+Steps = Generator[None, None, Response]
+"""Steps that return the answer: very many groups may be named, and each may have very many members."""
+
 
 # --- ListGroups ---------------------------------------------------------------------------------------------
 
 
 def list_groups(
     context: Context, request: ListGroupsRequest, share_groups: Iterable[ListedGroup] = ()
-) -> ListGroupsResponse:
+) -> Steps[ListGroupsResponse]:
     """List the groups in some states and of some types; case does not matter."""
     if len(context.loaded) < context.config.offsets_topic_num_partitions:
         return ListGroupsResponse(error_code=NotLoaded.code, groups=[])
-    states = {state.lower() for state in request.states_filter}
-    types = {kind.lower() for kind in request.types_filter}
-    return ListGroupsResponse(
-        groups=[
-            group
-            for group in chain(_listed(context), share_groups)
-            if (not states or group.group_state.lower() in states)
-            and (not types or group.group_type.lower() in types)
-        ]
-    )
+    # Without a line of Python for each: 20,000 may be named.
+    states = set(map(str.lower, request.states_filter))
+    types = set(map(str.lower, request.types_filter))
+    groups = []
+    for number, group in enumerate(chain(_listed(context), share_groups), start=1):
+        if (not states or group.group_state.lower() in states) and (
+            not types or group.group_type.lower() in types
+        ):
+            groups.append(group)
+        if not number % LISTED_PER_STEP:
+            yield
+    return ListGroupsResponse(groups=groups)
 
 
 def _listed(context: Context) -> Iterator[ListedGroup]:
-    for group_id, group in context.groups.items():
+    # A copy: groups may come and go between two steps.
+    groups = dict(context.groups)
+    for group_id, group in groups.items():
         if isinstance(group, ConsumerGroup):
             kind, protocol_type = "consumer", CONSUMER_PROTOCOL
         else:
@@ -66,8 +83,8 @@ def _listed(context: Context) -> Iterator[ListedGroup]:
             group_state=group.state.value,
             group_type=kind,
         )
-    for group_id in context.offsets.groups():
-        if group_id not in context.groups:
+    for group_id in tuple(context.offsets.groups()):
+        if group_id not in groups:
             yield ListedGroup(
                 group_id=group_id,
                 protocol_type="",
@@ -79,15 +96,19 @@ def _listed(context: Context) -> Iterator[ListedGroup]:
 # --- DescribeGroups -----------------------------------------------------------------------------------------
 
 
-def describe_groups(context: Context, request: DescribeGroupsRequest, version: int) -> DescribeGroupsResponse:
-    """Describe classic groups."""
+def describe_groups(
+    context: Context, request: DescribeGroupsRequest, version: int
+) -> Steps[DescribeGroupsResponse]:
+    """Describe classic groups, each as it is at one moment."""
     groups = []
     repeats = Repeats()
-    for group_id in request.groups:
+    for number, group_id in enumerate(request.groups, start=1):
+        if not number % PER_STEP:
+            yield
         try:
             context.check_loaded(group_id)
             repeats.check(group_id, context.memory.group_bytes(group_id))
-            groups.append(_describe_classic(context, group_id))
+            groups.append((yield from _describe_classic(context, group_id)))
         except GroupError as error:
             described = _blank(group_id, GroupState.DEAD)
             if version >= NOT_FOUND_ERROR_SINCE or not isinstance(error, GroupNotFound):
@@ -103,7 +124,7 @@ def _blank(group_id: str, state: GroupState) -> DescribedGroup:
     )
 
 
-def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
+def _describe_classic(context: Context, group_id: str) -> Steps[DescribedGroup]:
     group = context.groups.get(group_id)
     context.check_no_share(group_id, "classic")
     if not context.exists(group_id):
@@ -116,18 +137,24 @@ def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
     stable = group.state == GroupState.STABLE
     described.protocol_type = group.protocol_type or ""
     described.protocol_data = group.protocol or "" if stable else ""
-    described.members = [
-        DescribedGroupMember(
-            member_id=member.member_id,
-            group_instance_id=member.instance_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            # The protocol is not settled before the rebalance is over.
-            member_metadata=member.metadata(group.protocol) if stable else b"",
-            member_assignment=member.assignment,
-        )
+    # What a member has may change between two steps; the protocol is not settled during a rebalance.
+    had = [
+        (member, member.metadata(group.protocol) if stable else b"", member.assignment)
         for member in group.members.values()
     ]
+    for number, (member, metadata, assignment) in enumerate(had, start=1):
+        described.members.append(
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=metadata,
+                member_assignment=assignment,
+            )
+        )
+        if not number % PER_STEP:
+            yield
     return described
 
 
@@ -136,17 +163,19 @@ def _describe_classic(context: Context, group_id: str) -> DescribedGroup:
 
 def describe_consumer_groups(
     context: Context, request: ConsumerGroupDescribeRequest
-) -> ConsumerGroupDescribeResponse:
-    """Describe consumer groups."""
+) -> Steps[ConsumerGroupDescribeResponse]:
+    """Describe consumer groups, each as it is at one moment."""
     groups = []
     repeats = Repeats()
-    for group_id in request.group_ids:
+    for number, group_id in enumerate(request.group_ids, start=1):
+        if not number % PER_STEP:
+            yield
         try:
             if not group_id.strip():
                 raise InvalidGroupId
             context.check_loaded(group_id)
             repeats.check(group_id, context.memory.group_bytes(group_id))
-            groups.append(_describe_consumer(context, group_id))
+            groups.append((yield from _describe_consumer(context, group_id)))
         except GroupError as error:
             groups.append(
                 consumer_describe.DescribedGroup(
@@ -163,24 +192,38 @@ def describe_consumer_groups(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-def _describe_consumer(context: Context, group_id: str) -> consumer_describe.DescribedGroup:
+def _describe_consumer(context: Context, group_id: str) -> Steps[consumer_describe.DescribedGroup]:
     group = context.consumer(group_id)
     if group is None:
         known = context.exists(group_id) or group_id in context.share_groups
         raise GroupNotFound(f"Group {group_id} {'is not a consumer group' if known else 'not found'}.")
-    return consumer_describe.DescribedGroup(
+    described = consumer_describe.DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=assignor_of(context.config, group),
-        members=[_describe_member(context.topics, group, member_id) for member_id in group.metadata],
+        members=[],
     )
+    # Each of them is replaced, never changed.
+    members, current, target = list(group.metadata.items()), dict(group.current), dict(group.target)
+    for number, (member_id, member) in enumerate(members, start=1):
+        assignment = current.get(member_id, NEW_MEMBER)
+        described.members.append(
+            _describe_member(context.topics, member_id, member, assignment, target.get(member_id, NOTHING))
+        )
+        if not number % PER_STEP:
+            yield
+    return described
 
 
-def _describe_member(topics: Topics, group: ConsumerGroup, member_id: str) -> consumer_describe.Member:
-    member = group.metadata[member_id]
-    current = group.assignment(member_id)
+def _describe_member(
+    topics: Topics,
+    member_id: str,
+    member: MemberMetadata,
+    current: MemberAssignment,
+    target: Assignment,
+) -> consumer_describe.Member:
     return consumer_describe.Member(
         member_id=member_id,
         instance_id=member.instance_id,
@@ -192,7 +235,7 @@ def _describe_member(topics: Topics, group: ConsumerGroup, member_id: str) -> co
         subscribed_topic_regex=member.regex,
         # It owns partitions until it has acknowledged that they are revoked.
         assignment=_described(topics, plain(union(current.assigned, current.revoking))),
-        target_assignment=_described(topics, group.target_of(member_id)),
+        target_assignment=_described(topics, target),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 

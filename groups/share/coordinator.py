@@ -277,6 +277,21 @@ class ShareCoordinator:
         table.store(share, change, answer)
         return 0 if change is None else change.events.total()
 
+    def take_over(
+        self, key: ShareKey, member_ids: Collection[str], count_max: int, answer: Answer, now_ms: int
+    ) -> int:
+        """Take back records of members that sit idle, so many at most; return how many, as `release` does.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
+        table = self._at(now_ms)
+        share = table.known(key)
+        change = share.partition.take_over(member_ids, count_max, table.limits(key.group_id), now_ms)
+        if change is None:
+            return 0
+        table.store(share, change, answer)
+        return change.events.total()
+
     def purge(self, key: ShareKey, end: int, answer: Answer, now_ms: int) -> int:
         """Finish all records before an offset, in work or not, and return how many there were.
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 class GroupCounts:
     """The records of one group, by what happened to them; one that is delivered twice counts twice."""
 
-    __slots__ = ("accepted", "acquired", "archived", "lock_timeouts", "redeliveries", "rejected", "released")
+    __slots__ = (
+        *("accepted", "acquired", "archived", "lock_timeouts"),
+        *("redeliveries", "rejected", "released", "taken_over"),
+    )
 
     def __init__(self) -> None:
         self.acquired = 0
@@ -29,6 +32,8 @@ class GroupCounts:
         self.released = 0
         self.rejected = 0
         self.lock_timeouts = 0
+        # Taken from members that sat idle, because others asked.
+        self.taken_over = 0
         # Finished without being processed: rejected, delivered too often, found missing by a member, purged.
         self.archived = 0
 
@@ -47,6 +52,7 @@ class GroupCounts:
         self.released += events[Event.RELEASE] + events[Event.SESSION_CLOSED]
         self.rejected += events[Event.REJECT]
         self.lock_timeouts += events[Event.LOCK_EXPIRED]
+        self.taken_over += events[Event.TAKEN_OVER]
         for part in change.ranges:
             if part.state == RecordState.ARCHIVED:
                 self.archived += part.last - part.first + 1

@@ -7,10 +7,11 @@ from typing import Final
 
 from groups.assignment import Assignment
 from groups.context import Context
+from groups.describe import PER_STEP, Steps
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId
 from groups.repeats import Repeats
+from groups.share.group_records import ShareCurrent, ShareMember
 from groups.share.group_table import ShareGroups
-from groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from protocol.messages import share_group_describe as messages
 from protocol.messages.list_groups import ListedGroup
@@ -24,7 +25,8 @@ ASSIGNOR: Final = "simple"
 
 def list_share_groups(table: ShareGroups) -> Iterator[ListedGroup]:
     """Yield all share groups as ListGroups shows them."""
-    for group_id, group in table.groups.items():
+    # A copy: groups may come and go between two steps.
+    for group_id, group in tuple(table.groups.items()):
         yield ListedGroup(
             group_id=group_id,
             protocol_type=GROUP_TYPE,
@@ -35,17 +37,19 @@ def list_share_groups(table: ShareGroups) -> Iterator[ListedGroup]:
 
 def describe_share_groups(
     table: ShareGroups, request: ShareGroupDescribeRequest
-) -> ShareGroupDescribeResponse:
-    """Describe share groups; an error concerns one group alone."""
+) -> Steps[ShareGroupDescribeResponse]:
+    """Describe share groups, each as it is at one moment; an error concerns one group alone."""
     groups = []
     repeats = Repeats()
-    for group_id in request.group_ids:
+    for number, group_id in enumerate(request.group_ids, start=1):
+        if not number % PER_STEP:
+            yield
         try:
             if not group_id.strip():
                 raise InvalidGroupId
             table.context.check_loaded(group_id)
             repeats.check(group_id, table.context.memory.group_bytes(group_id))
-            groups.append(_describe(table, group_id))
+            groups.append((yield from _describe(table, group_id)))
         except GroupError as error:
             groups.append(refused_group(group_id, error.code, error.message))
     return ShareGroupDescribeResponse(groups=groups)
@@ -65,24 +69,29 @@ def refused_group(group_id: str, code: ErrorCode, message: str | None) -> messag
     )
 
 
-def _describe(table: ShareGroups, group_id: str) -> messages.DescribedGroup:
+def _describe(table: ShareGroups, group_id: str) -> Steps[messages.DescribedGroup]:
     group = table.groups.get(group_id)
     if group is None:
         known = table.context.exists(group_id)
         raise GroupNotFound(f"Group {group_id} {'is not a share group' if known else 'not found'}.")
-    return messages.DescribedGroup(
+    described = messages.DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=ASSIGNOR,
-        members=[_member(table.context, group, member_id) for member_id in group.members],
+        members=[],
     )
+    # Each of them is replaced, never changed.
+    had = [(member_id, member, group.current_of(member_id)) for member_id, member in group.members.items()]
+    for number, (member_id, member, current) in enumerate(had, start=1):
+        described.members.append(_member(table.context, member_id, member, current))
+        if not number % PER_STEP:
+            yield
+    return described
 
 
-def _member(context: Context, group: ShareGroup, member_id: str) -> messages.Member:
-    member = group.members[member_id]
-    current = group.current_of(member_id)
+def _member(context: Context, member_id: str, member: ShareMember, current: ShareCurrent) -> messages.Member:
     return messages.Member(
         member_id=member_id,
         rack_id=member.rack_id,

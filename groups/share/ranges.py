@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -42,6 +42,10 @@ class Facts(NamedTuple):
         if self.state != RecordState.AVAILABLE or (priority is not None and self.priority != priority):
             return False
         return self.lock_until_ms <= now_ms or self.member_id not in ("", member_id)
+
+
+Run = tuple[int, int, Event]
+"""First and last offset of records, and what happens to them."""
 
 
 class StoredRange(NamedTuple):
@@ -93,8 +97,20 @@ class Range:
         """Whether its state is durable, or need not be."""
         return self.change is None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a member has it, and has said nothing of it yet."""
+        return self.change is None and self.facts.state is RecordState.ACQUIRED
+
     def __len__(self) -> int:
         return self.last - self.first + 1
+
+    def split(self, offset: int) -> Range:
+        """End before an offset inside, and return the rest."""
+        tail = Range(offset, self.last, self.facts)
+        tail.change, tail.before = self.change, self.before
+        self.last = offset - 1
+        return tail
 
 
 class Ranges:
@@ -146,10 +162,55 @@ class Ranges:
             return
         found = self._ranges[index]
         if found.first < offset <= found.last:
-            tail = Range(offset, found.last, found.facts)
-            tail.change, tail.before = found.change, found.before
-            found.last = offset - 1
-            self._ranges.insert(index + 1, tail)
+            self._ranges.insert(index + 1, found.split(offset))
+
+    def met(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Range]]:
+        """Yield runs with each range that they touch; both are in order, so each is looked at once.
+
+        The runs are in order and lie between start and end.
+        """
+        index = bisect_right(self._ranges, runs[0][0], key=_FIRST) - 1 if runs else 0
+        for run in runs:
+            while self._ranges[index].last < run[0]:
+                index += 1
+            while True:
+                part = self._ranges[index]
+                yield run, part
+                if part.last >= run[1]:
+                    break
+                index += 1
+
+    def divide(self, runs: Sequence[Run]) -> list[tuple[Range, Event]]:
+        """Cut at the bounds of all runs in one go; return the ranges that lie in them, with their events.
+
+        The runs are in order and lie between start and end.
+        """
+        begin = index = bisect_right(self._ranges, runs[0][0], key=_FIRST) - 1
+        divided: list[Range] = []
+        found: list[tuple[Range, Event]] = []
+        part: Range | None = None
+        for first, last, event in runs:
+            while True:
+                if part is None:
+                    part = self._ranges[index]
+                    index += 1
+                if part.last < first:
+                    divided.append(part)
+                    part = None
+                    continue
+                if part.first < first:
+                    divided.append(part)
+                    part = part.split(first)
+                tail = part.split(last + 1) if part.last > last else None
+                divided.append(part)
+                found.append((part, event))
+                is_over, part = part.last == last, tail
+                if is_over:
+                    break
+        if part is not None:
+            divided.append(part)
+        self._ranges[begin:index] = divided
+        return found
 
     def append(self, last: int, facts: Facts) -> None:
         """Add a range from the end up to an offset."""
@@ -174,6 +235,32 @@ class Ranges:
                 joined.append(found)
         if len(joined) < end - begin:
             self._ranges[begin:end] = joined
+
+    def finished_count(self) -> int:
+        """Return the number of offsets that are not delivered again."""
+        return sum(part.last - part.first + 1 for part in self._ranges if part.facts.state in FINISHED)
+
+    def in_flight_bytes(self) -> int:
+        """Return the bytes of acquired records, as far as they count."""
+        acquired = RecordState.ACQUIRED
+        return sum(
+            len(part) * part.facts.record_bytes for part in self._ranges if part.facts.state is acquired
+        )
+
+    def held_by(self, member_id: str) -> list[Range]:
+        """Return the acquired ranges of a member whose state is settled."""
+        return [part for part in self._ranges if part.is_held and part.facts.member_id == member_id]
+
+    def stored(self) -> list[StoredRange]:
+        """Return what a snapshot has to have, as in SharePartition."""
+        found: list[StoredRange] = []
+        for part in self._ranges:
+            state, count = part.facts.state, part.facts.delivery_count
+            if state == RecordState.ACQUIRED:
+                state, count = RecordState.AVAILABLE, count - 1
+            if count or state != RecordState.AVAILABLE:
+                found.append(StoredRange(part.first, part.last, state, count, part.facts.cause))
+        return found
 
     def move_start(self, start: int) -> None:
         """Forget all below an offset."""

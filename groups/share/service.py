@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from uuid import UUID
 
 from groups.context import Context
+from groups.describe import Steps
 from groups.effects import EncodedRecord
 from groups.share.config import ShareGroupConfig
 from groups.share.deletion import delete_progress, delete_share_group, empty_group, make_empty_group
@@ -65,8 +66,8 @@ class ShareService:
         """Serve ShareGroupHeartbeat v1; the answer may wait until the group has its states."""
         self.membership.heartbeat(request, client, reply)
 
-    def describe(self, request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
-        """Serve ShareGroupDescribe v1."""
+    def describe(self, request: ShareGroupDescribeRequest) -> Steps[ShareGroupDescribeResponse]:
+        """Serve ShareGroupDescribe v1: return the steps that answer."""
         return describe_share_groups(self._table, request)
 
     def delete(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:

@@ -51,7 +51,7 @@ class SessionKey(NamedTuple):
 class ShareSession:
     """One session."""
 
-    __slots__ = ("active_ms", "connection", "epoch", "key", "partitions", "window")
+    __slots__ = ("active_ms", "connection", "epoch", "is_waiting", "key", "partitions", "window")
 
     def __init__(self, key: SessionKey, connection: Hashable) -> None:
         self.key = key
@@ -60,9 +60,11 @@ class ShareSession:
         self.epoch = 1
         # In the order in which they came.
         self.partitions: dict[TopicPartition, None] = {}
-        # For display: the records that the last fetch asked for, and the moment of the last request.
+        # For display: the records that the last fetch asked for.
         self.window = 0
+        # The moment of the last request, or of its answer; whether a fetch waits for records now.
         self.active_ms = 0
+        self.is_waiting = False
 
     def rotated(self) -> list[TopicPartition]:
         """Return the partitions, from another one on in every request: none is always the last."""
@@ -90,6 +92,23 @@ class ShareSessions:
     def find(self, key: SessionKey) -> ShareSession | None:
         """Return a member's session, if it has one."""
         return self._sessions.get(key)
+
+    def idle(self, asking: SessionKey, idle_ms: int, now_ms: int) -> tuple[list[str], int | None]:
+        """Return the members that sit idle beside one that asks, and when the next one will.
+
+        Idle is a member that for `idle_ms` has neither fetched nor acknowledged, and does not wait.
+        """
+        idle: list[str] = []
+        next_ms: int | None = None
+        for key, session in self._sessions.items():
+            if key.group_id != asking.group_id or key == asking or session.is_waiting:
+                continue
+            due_ms = session.active_ms + idle_ms
+            if due_ms <= now_ms:
+                idle.append(key.member_id)
+            elif next_ms is None or due_ms < next_ms:
+                next_ms = due_ms
+        return idle, next_ms
 
     def fetch(
         self,

@@ -12,7 +12,7 @@ Source: KIP-932; Kafka 4.3's SharePartition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from groups.errors import InvalidRecordState, InvalidRequest
@@ -20,8 +20,8 @@ from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
 from groups.share.found import Acquired, Found, Later
 from groups.share.giving_up import archive, archiving, give_up
-from groups.share.ranges import Change, Facts, Range, Ranges, StoredRange, begin_change
-from groups.share.states import FINISHED, Cause, Event, RecordState, outcome_of
+from groups.share.ranges import Change, Facts, Range, Ranges, Run, StoredRange, begin_change
+from groups.share.states import Cause, Event, RecordState, outcome_of
 
 COUNT_MAX: Final = 2**15 - 1
 """The largest delivery count that records and answers can have: AtLimit.KEEP has no other limit."""
@@ -68,7 +68,7 @@ class SharePartition:
 
     def can_acquire(self, limits: Limits, member_id: str = "", now_ms: int = 0) -> bool:
         """Whether a fetch may look for records: some were given back, or the window is not full."""
-        if limits.in_flight_bytes_max and self.in_flight_bytes() >= limits.in_flight_bytes_max:
+        if limits.in_flight_bytes_max and self._ranges.in_flight_bytes() >= limits.in_flight_bytes_max:
             return False
         if self.end - self.start < limits.in_flight_max:
             return True
@@ -83,25 +83,13 @@ class SharePartition:
                 found = part.facts.priority, part.first
         return found
 
-    def in_flight_bytes(self) -> int:
-        """Return the bytes of the records that members have, as far as they count."""
-        return sum(
-            len(found) * found.facts.record_bytes
-            for found in self._ranges
-            if found.facts.state == RecordState.ACQUIRED
-        )
-
     def held_by(self, member_id: str) -> int:
         """Return the number of records that a member has."""
-        return sum(
-            len(found)
-            for found in self._ranges
-            if found.facts.state == RecordState.ACQUIRED and found.facts.member_id == member_id
-        )
+        return sum(len(found) for found in self._ranges.held_by(member_id))
 
     def finished_count(self) -> int:
         """Return the number of offsets from the start on that are not delivered again."""
-        return sum(len(found) for found in self._ranges if found.facts.state in FINISHED)
+        return self._ranges.finished_count()
 
     def next_lock_deadline(self) -> int | None:
         """Return when to call `expire`; it may be early, never late."""
@@ -112,14 +100,7 @@ class SharePartition:
 
         One that is acquired counts as it did before.
         """
-        found: list[StoredRange] = []
-        for part in self._ranges:
-            state, count = part.facts.state, part.facts.delivery_count
-            if state == RecordState.ACQUIRED:
-                state, count = RecordState.AVAILABLE, count - 1
-            if count or state != RecordState.AVAILABLE:
-                found.append(StoredRange(part.first, part.last, state, count, part.facts.cause))
-        return found
+        return self._ranges.stored()
 
     # --- acquiring ------------------------------------------------------------------------------------------
 
@@ -137,7 +118,7 @@ class SharePartition:
         if room > 0:
             portion.rest = min(portion.rest, room)
         if limits.in_flight_bytes_max:
-            in_flight_bytes = self.in_flight_bytes()
+            in_flight_bytes = self._ranges.in_flight_bytes()
             portion.room_bytes = limits.in_flight_bytes_max - in_flight_bytes
             portion.may_exceed = not in_flight_bytes
         times = (now_ms, now_ms + limits.lock_ms)
@@ -246,17 +227,22 @@ class SharePartition:
         What lies before the start is ignored.
         Raises: InvalidRequest, InvalidRecordState.
         """
-        runs = [run for batch in batches for run in runs_of(batch) if run[1] >= self.start]
+        start = self.start
+        runs = [
+            run if run[0] >= start else (start, *run[1:])
+            for batch in batches
+            for run in runs_of(batch)
+            if run[1] >= start
+        ]
         self._check(member_id, runs)
         change = Change()
-        for first, last, event in runs:
-            for part in self._ranges.cut(max(first, self.start), last):
-                self._apply(part, event, limits, change, now_ms)
         if runs:
+            for part, event in self._ranges.divide(runs):
+                self._apply(part, event, limits, change, now_ms)
             self._ranges.join(runs[0][0], runs[-1][1])
         return change if change.ranges else None
 
-    def _check(self, member_id: str, runs: Sequence[tuple[int, int, Event]]) -> None:
+    def _check(self, member_id: str, runs: Sequence[Run]) -> None:
         before = -1
         for first, last, _ in runs:
             if first <= before:
@@ -264,23 +250,33 @@ class SharePartition:
             before = last
             if last >= self.end:
                 raise InvalidRequest(f"offset {last} was never delivered: the next to be so is {self.end}")
-            for part in self._ranges.within(max(first, self.start), last):
-                if part.facts.state != RecordState.ACQUIRED or not part.is_settled:
-                    state = part.facts.state.name.lower()
-                    raise InvalidRecordState(f"offset {max(first, part.first)} is {state}, not acquired")
-                if part.facts.member_id != member_id:
-                    raise InvalidRecordState(f"another member has offset {max(first, part.first)}")
+        for (first, _, _), part in self._ranges.met(runs):
+            if not part.is_held:
+                state = part.facts.state.name.lower()
+                raise InvalidRecordState(f"offset {max(first, part.first)} is {state}, not acquired")
+            if part.facts.member_id != member_id:
+                raise InvalidRecordState(f"another member has offset {max(first, part.first)}")
 
     def release(self, member_id: str, limits: Limits, now_ms: int) -> Change | None:
         """Take back all that a member has: its session was closed."""
         change = Change()
-        for part in self._ranges:
-            if (
-                part.facts.state == RecordState.ACQUIRED
-                and part.is_settled
-                and part.facts.member_id == member_id
-            ):
-                self._apply(part, Event.SESSION_CLOSED, limits, change, now_ms)
+        for part in self._ranges.held_by(member_id):
+            self._apply(part, Event.SESSION_CLOSED, limits, change, now_ms)
+        return change if change.ranges else None
+
+    def take_over(
+        self, member_ids: Collection[str], count_max: int, limits: Limits, now_ms: int
+    ) -> Change | None:
+        """Take back the first records that any of these members has: they sit idle, and another one asks."""
+        change = Change()
+        left = count_max
+        held = [part for part in self._ranges if part.is_held and part.facts.member_id in member_ids]
+        for part in held:
+            for piece in self._ranges.cut(part.first, min(part.last, part.first + left - 1)):
+                self._apply(piece, Event.TAKEN_OVER, limits, change, now_ms)
+                left -= len(piece)
+            if left <= 0:
+                break
         return change if change.ranges else None
 
     def expire(self, limits: Limits, now_ms: int) -> Change | None:

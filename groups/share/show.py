@@ -119,11 +119,13 @@ class MemberRow(NamedTuple):
     member_id: str
     status: str
     window: int
-    """The most records that it asked for with its last fetch; 0 without a share session."""
+    """The most records that it may have: those that it asked for with its last fetch, within the limit of its
+    group; 0 without a share session."""
     pending: int
     """The records that it has."""
     idle_ms: int
-    """The time since its last fetch or acknowledgement, or else heartbeat, or since it left; -1: unknown."""
+    """The time since its last fetch or acknowledgement, or else heartbeat, or since it left; 0 while a fetch
+    waits; -1: unknown."""
 
     @property
     def slots(self) -> int:
@@ -139,15 +141,20 @@ def member_row(
     beat_ms: int | None,
     pending: int,
     now_ms: int,
+    window_max: int = 0,
 ) -> MemberRow:
     """Return the row of a member; `beat_ms` is the moment of its last heartbeat, None if it is no member.
+
+    `window_max` is the limit of the group; 0: none.
 
     Running: it has a share session, or sends heartbeats and has not fetched yet. Leaving: its session has
     ended, or its heartbeats are late, and it is still a member. Exit: it is no member any more, and left
     records to others, or has some whose locks run on. Complete: it is none, and finished all it was given.
     """
     if session is not None:
-        return MemberRow(member_id, RUNNING, session.window, pending, max(now_ms - session.active_ms, 0))
+        window = min(session.window, window_max) if window_max else session.window
+        idle_ms = 0 if session.is_waiting else max(now_ms - session.active_ms, 0)
+        return MemberRow(member_id, RUNNING, window, pending, idle_ms)
     seen_ms = beat_ms if departure is None else departure.left_ms
     idle_ms = -1 if seen_ms is None else max(now_ms - seen_ms, 0)
     if beat_ms is not None:

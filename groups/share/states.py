@@ -4,7 +4,7 @@
     AVAILABLE --------------------------> ACQUIRED ---------------------> ACKNOWLEDGED
         ^                                  |    |
         |   release, lock runs out         |    |  reject, gap,
-        +--- or the session closes --------+    +--- or released the last time --> ARCHIVED
+        +--- session closes, taken over ---+    +--- or released the last time --> ARCHIVED
                                                 |                                     ^
                                                 |  the same but for gaps, in groups   |  its dead letter
                                                 +--- with a dead-letter topic --> ARCHIVING   is stored
@@ -42,6 +42,8 @@ class RecordState(IntEnum):
     ARCHIVED = 4
     """It is not delivered again: rejected, delivered too often, or not there."""
 
+    __hash__ = int.__hash__
+
 
 FINISHED: Final = frozenset({RecordState.ACKNOWLEDGED, RecordState.ARCHIVED})
 """States of records that are not delivered again: the start moves over them."""
@@ -57,6 +59,10 @@ class Event(Enum):
     RENEW = "the member needs more time"
     LOCK_EXPIRED = "the member took too long"
     SESSION_CLOSED = "the member left, or its connection was lost"
+    TAKEN_OVER = "the member sat idle, and another one asked"
+
+    # Members are singletons; the hash of Enum, that of their names, is a call in Python.
+    __hash__ = object.__hash__
 
 
 ACKNOWLEDGEMENTS: Final[Mapping[int, Event]] = {
@@ -118,6 +124,7 @@ OUTCOMES: Final[Mapping[Event, Mapping[bool, Outcome]]] = {
     Event.LOCK_EXPIRED: _GIVEN_BACK,
     # The delivery counts: the record may be what made the member fail.
     Event.SESSION_CLOSED: _GIVEN_BACK,
+    Event.TAKEN_OVER: _GIVEN_BACK,
 }
 """The outcome of an event for an acquired record, by whether its delivery count has reached the limit."""
 

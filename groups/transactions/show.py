@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import filterfalse
 from typing import Final, NamedTuple
 
 from groups.transactions.states import BY_NAME, TransactionState
@@ -31,9 +32,10 @@ def states_of(names: list[str]) -> tuple[frozenset[TransactionState] | None, lis
     """Return the states that a filter names, None for all of them, and the names that are none."""
     if not names:
         return None, []
-    return frozenset(BY_NAME[name] for name in names if name in BY_NAME), [
-        name for name in dict.fromkeys(names) if name not in BY_NAME
-    ]
+    # Without a line of Python for each: 20,000 may be named.
+    once = dict.fromkeys(names)
+    states = frozenset(state for name, state in BY_NAME.items() if name in once)
+    return states, list(filterfalse(BY_NAME.__contains__, once))
 
 
 def is_loading(table: Table) -> bool:

@@ -100,16 +100,22 @@ def given(answer: Answer[ConsumerGroupHeartbeatResponse]) -> list[int] | None:
     return sorted(index for topic in found.topic_partitions for index in topic.partitions)
 
 
+def in_one_go(steps: Generator[None, None, T]) -> T:
+    """Return the answer that steps make."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer
+
+
 def answered_at_once(
     method: Callable[..., object], request: Any, client: Any, reply: Any, now_ms: int
 ) -> None:
     """Call a method that begins an answer in steps, and give all of it to `reply`."""
 
     def begin(steps: Generator[None, None, Any]) -> None:
-        try:
-            while True:
-                next(steps)
-        except StopIteration as end:
-            reply(end.value)
+        reply(in_one_go(steps))
 
     method(request, client, begin, now_ms)

@@ -12,6 +12,7 @@ from protocol.messages.list_groups import ListGroupsRequest
 from tests.groups.classic import ALL, join_waiting, one_member
 from tests.groups.consumers import settle
 from tests.groups.driver import Driver, client
+from tests.groups.kit import in_one_go
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def listed(
     driver: Driver, states: tuple[str, ...] = (), types: tuple[str, ...] = ()
 ) -> dict[str, tuple[str, str, str]]:
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
-    response = driver.coordinator.list_groups(request, driver.now_ms)
+    response = in_one_go(driver.coordinator.list_groups(request, driver.now_ms))
     assert response.error_code == ErrorCode.NONE
     return {
         group.group_id: (group.protocol_type, group.group_state, group.group_type)
@@ -37,13 +38,13 @@ def listed(
 
 def describe(driver: Driver, group_id: str, version: int = 6) -> DescribedClassicGroup:
     request = DescribeGroupsRequest(groups=[group_id])
-    [found] = driver.coordinator.describe_groups(request, client(version), driver.now_ms).groups
+    [found] = in_one_go(driver.coordinator.describe_groups(request, client(version), driver.now_ms)).groups
     return found
 
 
 def describe_consumer(driver: Driver, group_id: str) -> DescribedGroup:
     request = ConsumerGroupDescribeRequest(group_ids=[group_id], include_authorized_operations=False)
-    [found] = driver.coordinator.consumer_group_describe(request, driver.now_ms).groups
+    [found] = in_one_go(driver.coordinator.consumer_group_describe(request, driver.now_ms)).groups
     return found
 
 
@@ -78,7 +79,7 @@ def test_filters_ignore_case(
 
 def test_while_partitions_load_the_list_would_be_incomplete(driver: Driver) -> None:
     driver.coordinator.unload([2], driver.now_ms)
-    response = driver.coordinator.list_groups(ListGroupsRequest(), driver.now_ms)
+    response = in_one_go(driver.coordinator.list_groups(ListGroupsRequest(), driver.now_ms))
     assert response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 

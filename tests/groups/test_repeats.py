@@ -10,6 +10,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.describe_groups import DescribeGroupsRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from tests.groups.driver import Driver, client, subscription
+from tests.groups.kit import in_one_go
 
 LARGE = [("range", subscription("t") + bytes(400_000))]
 
@@ -29,7 +30,7 @@ def test_a_large_group_is_not_described_thousands_of_times() -> None:
     driver = Driver("t")
     driver.join("g", version=3, protocols=LARGE)
     request = DescribeGroupsRequest(groups=["g"] * 10_000)
-    answer = driver.coordinator.describe_groups(request, client(6), driver.now_ms)
+    answer = in_one_go(driver.coordinator.describe_groups(request, client(6), driver.now_ms))
     codes = [group.error_code for group in answer.groups]
     assert codes == [ErrorCode.NONE] * 3 + [ErrorCode.INVALID_REQUEST] * 9_997
     assert [len(group.members) for group in answer.groups[:4]] == [1, 1, 1, 0]

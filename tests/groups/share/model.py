@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from groups.share.found import Found
-from groups.share.states import FINISHED, AtLimit, Event, RecordState, outcome_of
+from groups.share.delivery import AcquireMode, Limits, Wish
+from groups.share.found import Found, Later
+from groups.share.states import FINISHED, Event, RecordState, outcome_of
 
 AVAILABLE, ACQUIRED, ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED
 
@@ -20,14 +21,21 @@ class Entry:
     until: int = 0
     busy: bool = False
     cause: str = ""
+    size: int = 0
+    priority: int = 0
+
+    def free(self, member: str, now: int, priority: int | None = None) -> bool:
+        """Whether the member may have it; `until` keeps it from `member`, or from all."""
+        is_now = self.until <= now or self.member not in ("", member)
+        return self.state == AVAILABLE and not self.busy and is_now and priority in (None, self.priority)
 
 
 class Model:
     """The behaviour that the machine is compared with."""
 
-    def __init__(self, limit: int, window: int, lock_ms: int, at_limit: AtLimit = AtLimit.DROP) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.start = self.end = 0
-        self.limit, self.window, self.lock_ms, self.at_limit = limit, window, lock_ms, at_limit
+        self.limits, self.limit, self.window = limits, limits.delivery_count_max, limits.in_flight_max
         self.entries: dict[int, Entry] = {}
         self.stored: dict[int, Entry] = {}
 
@@ -38,38 +46,73 @@ class Model:
         self.entries[offset] = entry
         self.end = max(self.end, offset + 1)
 
-    def free(self, offset: int) -> bool:
-        return self.at(offset).state == AVAILABLE and not self.at(offset).busy
-
     def miss(self, offsets: range) -> None:
         for offset in offsets:
-            if self.free(offset):
+            if self.at(offset).state == AVAILABLE and not self.at(offset).busy:
                 self.put(offset, Entry(ARCHIVED))
 
-    def acquire(
-        self, member: str, wanted: int, size: int, exact: bool, found: Found, now: int
-    ) -> dict[int, int]:
+    def postpone(self, offsets: range, later: Later) -> None:
+        for offset in offsets:
+            entry = self.at(offset)
+            if entry.state == AVAILABLE and not entry.busy:
+                self.put(offset, replace(entry, member="", until=later.until_ms, priority=later.priority))
+
+    def next_fetch_offset(self, member: str, now: int) -> int:
+        known = range(self.start, self.end)
+        return next((offset for offset in known if self.at(offset).free(member, now)), self.end)
+
+    def best(self, member: str, now: int) -> tuple[int, int] | None:
+        known = range(self.start, self.end)
+        free = [(self.at(offset).priority, -offset) for offset in known if self.at(offset).free(member, now)]
+        return (max(free)[0], -max(free)[1]) if free else None
+
+    def acquire(self, wish: Wish, found: Found, now: int) -> dict[int, int]:
         """Return the delivery counts of the records that the member gets."""
         room = self.window - (self.end - self.start)
         stop = found.end if room > 0 else min(found.end, self.end)
-        wanted = min(wanted, room) if room > 0 else wanted
+        wanted = min(wish.max_records, room) if room > 0 else wish.max_records
+        exact = wish.mode == AcquireMode.RECORD_LIMIT
+        held = sum(entry.size for entry in self.entries.values() if entry.state == ACQUIRED)
+        spare = self.limits.in_flight_bytes_max - held
+        suspect = max(2, (self.limit + 1) // 2)
         taken: dict[int, int] = {}
         position, full = max(found.first, self.start), False
-        for low, high in found.batches:
+        for low, high, later, size in found.pieces():
+            high = min(high, stop - 1)
+            if high < position:
+                continue
             self.miss(range(position, min(low, stop)))
-            position = max(position, low)
-            for piece in self.pieces(range(position, min(high + 1, stop))):
+            position = max(position, min(low, stop))
+            if later is not None:
+                self.postpone(range(position, high + 1), later)
+                position = high + 1
+                continue
+            known = (
+                range(position, high + 1)
+                if wish.priority is None
+                else range(position, min(high + 1, self.end))
+            )
+            for piece in self.pieces(known, wish, now):
                 count, allowed = self.at(piece[0]).count, 0 if full else len(piece)
-                allowed = min(allowed, wanted - len(taken)) if exact else allowed
-                if count >= max(2, (self.limit + 1) // 2) and not full:
-                    half = size >> (count - max(2, (self.limit + 1) // 2) + 1)
+                allowed = min(allowed, max(wanted - len(taken), 0)) if exact else allowed
+                if count >= suspect and not full:
+                    half = wish.batch_size >> (count - suspect + 1)
                     alone = self.limit > 2 and count >= self.limit - 1
                     allowed, full = min(allowed, int(not taken) if alone else max(1, half)), True
+                if self.limits.in_flight_bytes_max and size and allowed:
+                    fitting = max(spare, 0) // size or int(not held and not taken)
+                    allowed, full = min(allowed, fitting), full or fitting < allowed
+                    spare -= allowed * size
                 for offset in piece[:allowed]:
-                    self.put(offset, Entry(ACQUIRED, count + 1, member, now + self.lock_ms))
+                    before = self.at(offset)
+                    until = now + self.limits.lock_ms
+                    self.put(
+                        offset,
+                        Entry(ACQUIRED, count + 1, wish.member_id, until, False, "", size, before.priority),
+                    )
                     taken[offset] = count + 1
                 full = full or (exact and len(taken) >= wanted)
-            position = max(position, min(high + 1, stop))
+            position = high + 1
             full = full or len(taken) >= wanted
             if full:
                 break
@@ -78,12 +121,18 @@ class Model:
         self.advance()
         return taken
 
-    def pieces(self, offsets: range) -> list[list[int]]:
-        """Return the free offsets in runs of equal delivery counts."""
+    def pieces(self, offsets: range, wish: Wish, now: int) -> list[list[int]]:
+        """Return the free offsets in runs that are alike."""
         pieces: list[list[int]] = []
-        for offset in filter(self.free, offsets):
+        for offset in offsets:
+            if not self.at(offset).free(wish.member_id, now, wish.priority):
+                continue
             last = pieces[-1][-1] if pieces else -2
-            if last == offset - 1 and self.at(last).count == self.at(offset).count:
+            if (
+                last == offset - 1
+                and self.at(last) == self.at(offset)
+                and (last < self.end) == (offset < self.end)
+            ):
                 pieces[-1].append(offset)
             else:
                 pieces.append([offset])
@@ -94,14 +143,24 @@ class Model:
         before = {offset: self.at(offset) for offset in offsets}
         for offset, event in offsets.items():
             entry = self.at(offset)
-            outcome = outcome_of(event, is_last=entry.count >= self.limit, at_limit=self.at_limit)
+            outcome = outcome_of(event, is_last=entry.count >= self.limit, at_limit=self.limits.at_limit)
             if outcome.state == ACQUIRED:
-                self.put(offset, replace(entry, until=now + self.lock_ms))
+                self.put(offset, replace(entry, until=now + self.limits.lock_ms))
                 del before[offset]
             else:
                 cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
-                self.put(offset, Entry(outcome.state, entry.count, busy=True, cause=cause))
+                after = Entry(outcome.state, entry.count, busy=True, cause=cause, priority=entry.priority)
+                avoids = self.limits.avoid_last_ms and event != Event.SESSION_CLOSED
+                if outcome.state == AVAILABLE and avoids:
+                    after = replace(after, member=entry.member, until=now + self.limits.avoid_last_ms)
+                self.put(offset, after)
         return before
+
+    def end_delays(self, now: int) -> None:
+        """Let be delivered to all what was for later."""
+        for offset, entry in self.entries.items():
+            if entry.state == AVAILABLE and not entry.busy and 0 < entry.until <= now:
+                self.entries[offset] = replace(entry, member="", until=0)
 
     def archive(self, offsets: range) -> dict[int, Entry]:
         """Begin to store that records have their dead letters; return what they were."""
@@ -134,7 +193,11 @@ class Model:
     def crash(self, start: int) -> None:
         """Go on from what is stored."""
         self.start = start
-        known = {offset: entry for offset, entry in self.stored.items() if entry != Entry()}
+        stored = {
+            offset: Entry(entry.state, entry.count, cause=entry.cause)
+            for offset, entry in self.stored.items()
+        }
+        known = {offset: entry for offset, entry in stored.items() if entry != Entry()}
         self.entries = {offset: entry for offset, entry in known.items() if offset >= start}
         self.end = max((offset + 1 for offset in self.entries), default=start)
         self.advance()

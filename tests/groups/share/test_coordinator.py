@@ -13,6 +13,7 @@ from groups.effects import EncodedRecord
 from groups.errors import GroupNotFound, InvalidRecordState, NotLoaded
 from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
+from groups.share.found import Acquired
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, decode_state
 from groups.share.states import RecordState
@@ -148,6 +149,21 @@ def test_a_closed_session_gives_back_what_it_had() -> None:
     driver.pump()
     assert answers == [NONE]
     assert driver.shown() == [(0, 4, "available", 1), (5, 9, "acquired", 1)]
+
+
+def test_the_first_records_of_idle_members_are_taken_over_and_their_late_words_refused() -> None:
+    driver = started()
+    driver.acquire("m1", 10, 5)
+    driver.acquire("m2", 10, 5)
+    assert driver.machine.take_over(KEY, ["m1", "m9"], 3, lambda _: None, 0) == 3
+    driver.pump()
+    assert driver.shown() == [
+        (0, 2, "available", 1), (3, 4, "acquired", 1), (5, 9, "acquired", 1),
+    ]  # fmt: skip
+    with pytest.raises(InvalidRecordState):
+        driver.say("m1", 0, 0, ACCEPT)
+    assert driver.acquire("m3", 10) == [Acquired(0, 2, 2)]
+    assert driver.machine.take_over(KEY, ["m9"], 3, lambda _: None, 0) == 0
 
 
 # --- from outside -------------------------------------------------------------------------------------------

@@ -51,6 +51,14 @@ def test_a_session_that_closes_releases_what_its_member_has() -> None:
     assert counts(driver) == {"acquired": 10, "released": 10}
 
 
+def test_records_taken_over_are_counted_by_themselves() -> None:
+    driver = started()
+    driver.acquire("m1", 10)
+    assert driver.machine.take_over(KEY, ["m1"], 4, no_answer, 0) == 4
+    driver.pump()
+    assert counts(driver) == {"acquired": 10, "taken_over": 4}
+
+
 def test_a_group_without_share_partitions_has_no_counters() -> None:
     driver = started()
     driver.acquire("m1", 10)

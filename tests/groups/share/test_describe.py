@@ -7,12 +7,13 @@ import pytest
 from groups.share.describe import describe_share_groups, list_share_groups
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_describe import DescribedGroup, ShareGroupDescribeRequest
+from tests.groups.kit import in_one_go
 from tests.groups.share.members import JOBS, Members
 
 
 def describe(members: Members, *group_ids: str) -> list[DescribedGroup]:
     request = ShareGroupDescribeRequest(group_ids=list(group_ids), include_authorized_operations=False)
-    return describe_share_groups(members.machine.table, request).groups
+    return in_one_go(describe_share_groups(members.machine.table, request)).groups
 
 
 def test_a_group_is_shown_with_its_members_and_what_they_have() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from groups.share.ranges import Facts, Ranges
-from groups.share.states import RecordState
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groups.share.ranges import Facts, Ranges, Run
+from groups.share.states import Event, RecordState
 
 AVAILABLE = Facts(RecordState.AVAILABLE, 0)
 ARCHIVED = Facts(RecordState.ARCHIVED, 0)
@@ -68,3 +71,22 @@ def test_some_ranges_from_an_offset_on() -> None:
     assert [part.first for part in ranges.some_from(15, 9)] == [15, 20]
     assert ranges.some_from(25, 9) == []
     assert Ranges(10).some_from(0, 9) == []
+
+
+@st.composite
+def runs_of_ten_to_forty(draw: st.DrawFn) -> list[Run]:
+    bounds = sorted(draw(st.lists(st.integers(10, 39), min_size=2, max_size=12, unique=True)))
+    events = st.sampled_from([Event.ACCEPT, Event.RELEASE])
+    return [(low, high, draw(events)) for low, high in zip(bounds[::2], bounds[1::2], strict=False)]
+
+
+@given(st.lists(st.integers(10, 38), unique=True), runs_of_ten_to_forty())
+def test_dividing_is_cutting_run_by_run_and_meeting_finds_the_same(lasts: list[int], runs: list[Run]) -> None:
+    sizes = [(last, AVAILABLE if number % 2 else ARCHIVED) for number, last in enumerate(sorted(lasts))]
+    one, other = made(*sizes, (39, AVAILABLE)), made(*sizes, (39, AVAILABLE))
+    met = [(run, part.first) for run, part in one.met(runs)]
+    assert met == [(run, part.first) for run in runs for part in one.within(run[0], run[1])]
+    divided = [(part.first, part.last, event) for part, event in one.divide(runs)]
+    cut = [(part.first, part.last, run[2]) for run in runs for part in other.cut(run[0], run[1])]
+    assert divided == cut
+    assert shown(one) == shown(other)

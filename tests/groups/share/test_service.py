@@ -14,6 +14,7 @@ from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProto
 from protocol.messages.list_groups import ListGroupsRequest
 from protocol.messages.share_group_describe import ShareGroupDescribeRequest
 from tests.groups.driver import Answer, codes
+from tests.groups.kit import in_one_go
 from tests.groups.share.coordinated import Coordinated
 
 CLIENT = Client(9, "client", "/127.0.0.1")
@@ -24,25 +25,25 @@ def test_a_share_group_is_listed_with_its_type_and_found_by_it() -> None:
     driver.beat_share("g", "m1", 0, "t")
     for types in ([], ["Share"]):
         request = ListGroupsRequest(states_filter=[], types_filter=types)
-        (listed,) = driver.coordinator.list_groups(request, driver.now_ms).groups
+        (listed,) = in_one_go(driver.coordinator.list_groups(request, driver.now_ms)).groups
         assert (listed.group_id, listed.group_type, listed.group_state) == ("g", "share", "Stable")
     request = ListGroupsRequest(states_filter=[], types_filter=["consumer"])
-    assert driver.coordinator.list_groups(request, driver.now_ms).groups == []
+    assert in_one_go(driver.coordinator.list_groups(request, driver.now_ms)).groups == []
     assert driver.coordinator.counts()["share:Stable"] == 1
 
 
 def test_a_share_group_is_none_of_the_other_types() -> None:
     driver = Coordinated("t")
     driver.beat_share("g", "m1", 0, "t")
-    (classic,) = driver.coordinator.describe_groups(
-        DescribeGroupsRequest(groups=["g"]), Client(6, "client", "/"), driver.now_ms
-    ).groups
+    request = DescribeGroupsRequest(groups=["g"])
+    steps = driver.coordinator.describe_groups(request, Client(6, "client", "/"), driver.now_ms)
+    (classic,) = in_one_go(steps).groups
     assert (classic.error_code, classic.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
         "Group g is not a classic group.",
     )
     asked = ConsumerGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
-    (consumer,) = driver.coordinator.consumer_group_describe(asked, driver.now_ms).groups
+    (consumer,) = in_one_go(driver.coordinator.consumer_group_describe(asked, driver.now_ms)).groups
     assert (consumer.error_code, consumer.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
         "Group g is not a consumer group.",
@@ -97,7 +98,7 @@ def test_a_share_group_survives_a_restart_and_a_snapshot() -> None:
     driver.log[partition] = [record for part in lists for record in part]
     driver.restart()
     request = ShareGroupDescribeRequest(group_ids=["g"], include_authorized_operations=False)
-    (group,) = driver.coordinator.share(driver.now_ms).describe(request).groups
+    (group,) = in_one_go(driver.coordinator.share(driver.now_ms).describe(request)).groups
     assert [(member.member_id, member.member_epoch) for member in group.members] == [("m1", epoch)]
 
 

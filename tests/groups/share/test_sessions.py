@@ -156,3 +156,16 @@ def test_a_closed_session_does_not_change() -> None:
     sessions.forget(session, A)
     assert list(session.partitions) == [A]
     assert sessions.partition_count == 0
+
+
+def test_members_sit_idle_by_their_last_request_unless_they_wait_or_are_of_another_group() -> None:
+    sessions = ShareSessions(10)
+    for member, active_ms in (("m1", 0), ("m2", 100), ("m3", 300), ("m4", 200), ("m5", 50)):
+        fetch(sessions, 0, A, key=SessionKey("g", member)).active_ms = active_ms
+    fetch(sessions, 0, A, key=SessionKey("other", "m9"))
+    waiting = sessions.find(SessionKey("g", "m5"))
+    assert waiting is not None
+    waiting.is_waiting = True
+    assert sessions.idle(KEY, 150, now_ms=250) == (["m2"], 350)
+    assert sessions.idle(KEY, 150, now_ms=500) == (["m2", "m3", "m4"], None)
+    assert sessions.idle(SessionKey("g", "m4"), 150, now_ms=0) == ([], 150)

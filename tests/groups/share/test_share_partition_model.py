@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from groups.errors import InvalidRecordState, InvalidRequest
-from groups.share.acknowledgements import acknowledgement
+from groups.share.acknowledgements import Acknowledgement, acknowledgement
 from groups.share.delivery import Limits
-from groups.share.found import Found
+from groups.share.found import Found, Later
 from groups.share.ranges import Change
 from groups.share.share_partition import SharePartition
 from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, AtLimit, Event, RecordState
@@ -31,9 +31,12 @@ class Walk:
             delivery_count_max=self.random.choice([2, 3, 5]),
             in_flight_max=24,
             at_limit=self.random.choice([AtLimit.DROP, AtLimit.TAIL, AtLimit.TAIL, AtLimit.KEEP]),
+            avoid_last_ms=self.random.choice([0, 0, 7]),
+            in_flight_bytes_max=self.random.choice([0, 0, 60]),
         )
+        self.has_classes, self.has_delays, self.has_filter = (self.random.random() < 0.5 for _ in "123")
         self.machine = SharePartition(0)
-        self.model = Model(self.limits.delivery_count_max, 24, 20, self.limits.at_limit)
+        self.model = Model(self.limits)
         self.log_end = 0
         self.log: list[tuple[int, int]] = []
         self.pending: list[tuple[Change, dict[int, Entry], int]] = []
@@ -45,9 +48,9 @@ class Walk:
         chosen = self.random.choices(
             [
                 *(self.acquire, self.acknowledge, self.settle, self.archive),
-                *(self.expire, self.release, self.fail, self.crash),
+                *(self.expire, self.release, self.take_over, self.fail, self.crash),
             ],
-            [30, 40, 30, 10, 5, 3, 2, 1],
+            [30, 40, 30, 10, 5, 3, 3, 2, 1],
         )[0]
         chosen()
         self.compare()
@@ -58,31 +61,57 @@ class Walk:
             high = low + self.random.randrange(6)
             self.log.append((low, high))
             self.log_end = high + 1
-        first = self.machine.next_fetch_offset()
+        member, exact = self.random.choice("abc"), self.random.random() < 0.5
+        first = self.machine.next_fetch_offset(member, self.now)
+        assert first == self.model.next_fetch_offset(member, self.now)
         self.log = [batch for batch in self.log if batch[1] >= self.machine.start]
         if self.random.randrange(50) == 0 and self.log:
             self.log.pop(self.random.randrange(len(self.log)))  # compacted
         batches = [batch for batch in self.log if batch[1] >= first][: self.random.randrange(1, 6)]
         if not batches:
             return
-        member, exact = self.random.choice("abc"), self.random.random() < 0.5
-        wanted, size = self.random.randrange(1, 12), self.random.randrange(0, 9)
-        found = Found(first, batches, batches[-1][1] + 1)
-        got = self.machine.acquire(wish(member, wanted, size=size, exact=exact), self.limits, found, self.now)
+        asked = wish(member, self.random.randrange(1, 12), size=self.random.randrange(0, 9), exact=exact)
+        best = self.machine.best(member, self.now)
+        assert best == self.model.best(member, self.now)
+        if best is not None and self.has_classes and self.random.random() < 0.5:
+            asked = asked._replace(priority=best[0])
+        found = self.chosen(Found(first, batches, batches[-1][1] + 1), asked.priority)
+        got = self.machine.acquire(asked, self.limits, found, self.now)
         counts = {offset: part.delivery_count for part in got for offset in range(part.first, part.last + 1)}
-        assert counts == self.model.acquire(member, wanted, size, exact, found, self.now)
+        assert counts == self.model.acquire(asked, found, self.now)
+
+    def chosen(self, found: Found, priority: int | None) -> Found:
+        """Return what is left of a read by a filter, and what of it is for later or in a class."""
+        batches, later = [], []
+        for low, high in found.batches:
+            middle = self.random.randrange(low, high + 1)
+            for part in ((low, middle), (middle + 1, high)):
+                if part[0] > part[1] or (self.has_filter and self.random.random() < 0.2):
+                    continue
+                until_ms = self.now + self.random.randrange(1, 30) if self.has_delays else 0
+                kind = self.random.randrange(3) if self.has_classes else 0
+                if priority is None and (until_ms or kind) and self.random.random() < 0.4:
+                    later.append(Later(*part, until_ms, kind))
+                else:
+                    batches.append(part)
+        sizes = [self.random.randrange(1, 30) for _ in batches] if self.limits.in_flight_bytes_max else []
+        return found._replace(batches=batches, later=later, record_bytes=sizes)
 
     def acknowledge(self) -> None:
         member = self.random.choice("abc")
         first = self.machine.start + self.random.randrange(-2, 12)
-        last = first + self.random.randrange(4)
         if first < 0:
             return
-        types = [self.random.choice([0, 1, 1, 2, 2, 2, 3, 4]) for _ in range(last - first + 1)]
+        said: list[Acknowledgement] = []
+        types: dict[int, int] = {}
+        for _ in range(self.random.randrange(1, 4)):
+            last = first + self.random.randrange(4)
+            kinds = [self.random.choice([0, 1, 1, 2, 2, 2, 3, 4]) for _ in range(last - first + 1)]
+            said.append(acknowledgement(first, last, kinds))
+            types |= dict(zip(range(first, last + 1), kinds, strict=True))
+            first = last + 1 + self.random.choice([0, 0, 1, 3])
         offsets = {
-            offset: ACKNOWLEDGEMENTS[kind]
-            for offset, kind in zip(range(first, last + 1), types, strict=True)
-            if offset >= self.model.start
+            offset: ACKNOWLEDGEMENTS[kind] for offset, kind in types.items() if offset >= self.model.start
         }
         entries = [self.model.at(offset) for offset in offsets]
         legal = all(
@@ -91,7 +120,6 @@ class Walk:
         )
         start = self.machine.start
         try:
-            said = [acknowledgement(first, last, types)]
             change = self.machine.acknowledge(member, said, self.limits, self.now)
         except (InvalidRecordState, InvalidRequest):
             assert not legal
@@ -115,6 +143,7 @@ class Walk:
         assert not due or (deadline_ms is not None and deadline_ms <= self.now)
         start = self.machine.start
         self.begin(self.machine.expire(self.limits, self.now), dict(sorted(due.items())), start)
+        self.model.end_delays(self.now)
 
     def release(self) -> None:
         member = self.random.choice("abc")
@@ -125,6 +154,18 @@ class Walk:
         }
         start = self.machine.start
         self.begin(self.machine.release(member, self.limits, self.now), dict(sorted(held.items())), start)
+
+    def take_over(self) -> None:
+        """Take records of two idle members for a third one, the first so many."""
+        idle, count_max = self.random.sample("abc", 2), self.random.randrange(1, 8)
+        held = [
+            offset
+            for offset, entry in sorted(self.model.entries.items())
+            if entry.state == RecordState.ACQUIRED and not entry.busy and entry.member in idle
+        ]
+        start = self.machine.start
+        change = self.machine.take_over(idle, count_max, self.limits, self.now)
+        self.begin(change, dict.fromkeys(held[:count_max], Event.TAKEN_OVER), start)
 
     def archive(self) -> None:
         """Store that some of what waits for dead letters has them; others of it may lie between."""
@@ -170,7 +211,7 @@ class Walk:
 
     def compare(self) -> None:
         expanded = {
-            offset: Entry(*part.facts[:4], busy=not part.is_settled, cause=part.facts.cause)
+            offset: Entry(*part.facts[:4], not part.is_settled, *part.facts[4:])
             for part in self.machine.ranges
             for offset in range(part.first, part.last + 1)
         }

@@ -146,6 +146,17 @@ def test_a_member_with_a_session_runs_and_has_slots(pending: int, slots: int) ->
     assert (row.status, row.window, row.slots, row.idle_ms) == ("Running", 500, slots, 750)
 
 
+@pytest.mark.parametrize(("window_max", "shown"), [(0, 500), (600, 500), (10, 10)])
+def test_a_window_is_shown_within_the_limit_of_the_group(window_max: int, shown: int) -> None:
+    session = ShareSession(SessionKey("g", "m"), 1)
+    session.window, session.active_ms, session.is_waiting = 500, 250, True
+    row = member_row(
+        "m", session=session, departure=None, beat_ms=1, pending=4, now_ms=900, window_max=window_max
+    )
+    assert (row.window, row.slots) == (shown, shown - 4)
+    assert row.idle_ms == 0, "its fetch waits"
+
+
 States = st.lists(st.tuples(st.integers(1, 400), st.sampled_from(list(RecordState)), st.integers(1, 4)))
 
 

@@ -27,7 +27,7 @@ def test_only_a_renewal_leaves_a_record_acquired() -> None:
 
 def test_at_the_limit_a_record_given_back_is_finished() -> None:
     given_back = {event for event, row in OUTCOMES.items() if row[False].state == RecordState.AVAILABLE}
-    assert given_back == {Event.RELEASE, Event.LOCK_EXPIRED, Event.SESSION_CLOSED}
+    assert given_back == {Event.RELEASE, Event.LOCK_EXPIRED, Event.SESSION_CLOSED, Event.TAKEN_OVER}
     assert all(OUTCOMES[event][True].state in FINISHED for event in given_back)
 
 
@@ -52,6 +52,7 @@ def test_with_dead_letters_what_is_given_up_waits_for_them_but_no_gap_does() -> 
         Event.RELEASE: Cause.LIMIT,
         Event.LOCK_EXPIRED: Cause.LIMIT,
         Event.SESSION_CLOSED: Cause.LIMIT,
+        Event.TAKEN_OVER: Cause.LIMIT,
     }
     before = outcomes(AtLimit.TAIL, is_last=False)
     assert [event for event in Event if before[event].state == RecordState.ARCHIVING] == [Event.REJECT]
