@@ -137,8 +137,7 @@ class Broker:
         self.request_log = RequestLog()
         self.stats.on_logged = self.request_log.write
         self.intake = Intake(self, self._dispatcher, self.memory, self.reaper, self.request_log)
-        self._pool = BufferPool()
-        self._unsent: list[Connection] = []
+        self._pool, self._unsent = BufferPool(), list[Connection]()
         self._next_connection = 1
 
     def _open_metadata(self) -> None:
@@ -152,6 +151,7 @@ class Broker:
             log=self.metadata_log,
             vnodes=self.vnodes,
             clock=self.clock,
+            scheduler=self.scheduler,
             random=self.random,
             open_view=self.views.open_partition,
         )

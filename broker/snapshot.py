@@ -8,13 +8,15 @@ it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
 from broker.core import Broker
 from broker.handlers import APIS
 from broker.loop.histogram import Histogram
+from broker.loop.listener_stats import ListenerStats
+from broker.loop.security_stats import SecurityStats
 from broker.storage.partition import Partition
 
 
@@ -105,6 +107,10 @@ class Snapshot:
     gauges: dict[str, int]
     closed: dict[str, int]
     throttled: dict[str, tuple[int, int]]
+    listeners: dict[str, ListenerStats]
+    logins: SecurityStats
+    tokens: dict[str, int]
+    """Numbers of delegation tokens; empty without a secret key for them."""
     certificates_until_s: dict[str, int]
     audit: dict[str, int]
     """Numbers of the audit log; empty without one."""
@@ -163,6 +169,9 @@ class Snapshot:
             gauges=_gauges(broker, len(partitions)),
             closed={cause.value: count for cause, count in stats.connections_closed.items()},
             throttled={key: (count, stats.throttled_ms[key]) for key, count in stats.throttled.items()},
+            listeners={name: replace(counts) for name, counts in stats.listeners.items()},
+            logins=stats.logins.copy(),
+            tokens={} if broker.tokens is None else broker.tokens.counts(),
             certificates_until_s=dict(stats.certificates_until_s),
             audit={} if stats.audit is None else stats.audit.counts(),
             software=dict(stats.software.counts),

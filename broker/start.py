@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -54,13 +54,14 @@ def open_broker(
     gate: Gate | None = None,
     lookups: Lookups | None = None,
     users: Mapping[str, dict[str, str]] | None = None,
+    user_added: Callable[[str], None] | None = None,
     kind: type[Broker] = Broker,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, creating it if need be.
 
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
-    clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` are those in
-    a schema registry.  `users` get these credentials unless they exist.  `kind` is the class to make.
+    clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` ask a schema
+    registry.  `users` are added unless they exist; `user_added` gets their names.  `kind` is the class made.
     Raises: StoreError, if the directory cannot be used: why and what to do; DiskError, of a file.
     """
     options = log_options(config, {}, vnode_count=config.kawal_vnodes)
@@ -80,7 +81,7 @@ def open_broker(
             _refuse_to_lose(store)
             _create_default_database(store, catalogue, config, now_ms)
         _remove_leftovers(store, catalogue, now_ms)
-        _add_users(store, catalogue, users or {}, now_ms)
+        _add_users(store, catalogue, users or {}, now_ms, user_added)
         vnodes = _open_databases(store, catalogue, config, now_ms)
     except BaseException:
         store.release()
@@ -170,12 +171,20 @@ def _record(store: Store, catalogue: Catalogue, records: Sequence[CatalogueRecor
         catalogue.replay(record)
 
 
-def _add_users(store: Store, catalogue: Catalogue, users: Mapping[str, dict[str, str]], now_ms: int) -> None:
+def _add_users(
+    store: Store,
+    catalogue: Catalogue,
+    users: Mapping[str, dict[str, str]],
+    now_ms: int,
+    added: Callable[[str], None] | None,
+) -> None:
     """Add the users that do not exist, and say so."""
     new = {user: own for user, own in users.items() if user not in catalogue.scram_credentials}
     _record(store, catalogue, [ScramCredentials(user=user, credentials=new[user]) for user in new], now_ms)
     for user in users:
         logger.info("the user %r %s", user, "was added" if user in new else "exists, and was not changed")
+        if added is not None and user in new:
+            added(user)
 
 
 def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:

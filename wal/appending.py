@@ -22,7 +22,7 @@ from wal.producers import ProducerStamp
 from wal.reading import LogReading
 from wal.segment import Segment
 from wal.state import LogState
-from wal.transactions import TRANSACTIONAL_BIT, read_marker
+from wal.transactions import TRANSACTIONAL_BIT, TransactionMarker, read_marker
 
 FRAME_RECORDS_MAX: Final = 2**31
 """Versions in one frame: its header has 32 bits for them, and the largest batch claims 2^31 - 1 records."""
@@ -72,7 +72,7 @@ class LogAppending(LogReading):
         batch: bytearray | memoryview,
         *,
         kind: int = EntryKind.DATA,
-        producer: ProducerStamp | None = None,
+        producer: ProducerStamp | TransactionMarker | None = None,
         named: NamedWrite | None = None,
         reserved: bool = False,
     ) -> Appended:
@@ -80,7 +80,7 @@ class LogAppending(LogReading):
 
         Base offset and leader epoch are patched in place; the bytes are kept by reference, so they must
         neither change nor be reused. `producer` is the batch's stamp when `producers(stream_id).check` found
-        it new, `named` what its named producers have written; a CONTROL batch's marker is read from it.
+        it new, or the marker of a CONTROL batch, which else is read; `named`: its named producers' writes.
         `reserved`: on a full disk the append may use the room kept for commits and deletions.
         Raises: LogFailed, LogDamaged, LogClosed, DiskFull, StreamDropped; then nothing was appended.
         """
@@ -121,7 +121,7 @@ class LogAppending(LogReading):
         frame.payload_bytes += size
         frame.next_version = state.next_version = version + count
         if producer is not None or kind == EntryKind.CONTROL:
-            self._note_producer(stream_id, memoryview(batch), producer, base, prefix)
+            self._note_producer(stream_id, batch, producer, base, prefix)
             frame.producers_token = state.producers.token
         if named is not None:
             self._note_named(stream_id, named, prefix)
@@ -143,18 +143,18 @@ class LogAppending(LogReading):
     def _note_producer(
         self,
         stream_id: int,
-        batch: memoryview,
-        producer: ProducerStamp | None,
+        batch: bytearray | memoryview,
+        producer: ProducerStamp | TransactionMarker | None,
         base_offset: int,
         prefix: tuple[int, ...],
     ) -> None:
         producers, now_ms = self._state.producers, self._state.now_ms
-        if producer is not None:
+        if isinstance(producer, ProducerStamp):
             producers.appended(
                 stream_id, producer, base_offset=base_offset, timestamp_ms=prefix[8], now_ms=now_ms
             )
             return
-        marker = read_marker(batch, producer_id=prefix[9], epoch=prefix[10])
+        marker = producer or read_marker(memoryview(batch), producer_id=prefix[9], epoch=prefix[10])
         if marker is not None:
             producers.ended(stream_id, marker, offset=base_offset, now_ms=now_ms)
             scope, states = self._state.named.decided(

@@ -76,6 +76,8 @@ class DelegationTokens:
         self._check_ms = config.delegation_token_expiry_check_interval_ms
         self._most = config.kawal_max_delegation_tokens
         self._most_of_user = config.kawal_max_delegation_tokens_per_user
+        # Since the start: what clients have had done, and what time has.
+        self._issued = self._renewed = self._ended = self._expired = 0
         self._by_hmac: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, Mechanism], Credential] = {}
         self._table.follow(self)
@@ -92,6 +94,16 @@ class DelegationTokens:
         self._by_hmac.pop(self.hmac_of(token_id), None)
         for mechanism in Mechanism:
             self._credentials.pop((token_id, mechanism), None)
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers for metrics: of tokens there are, and of what has become of others."""
+        return {
+            "present": len(self._table),
+            "issued": self._issued,
+            "renewed": self._renewed,
+            "removed": self._ended,
+            "expired": self._expired,
+        }
 
     def hmac_of(self, token_id: str) -> bytes:
         """Return a token's HMAC, which is a secret."""
@@ -139,6 +151,7 @@ class DelegationTokens:
             ends_ms=ends_ms,
         )
         self._log.append(token, now_ms)
+        self._issued += 1
         return token
 
     def renew(self, secret: bytes, period_ms: int, principal: str, now_ms: int) -> int:
@@ -147,7 +160,9 @@ class DelegationTokens:
         self._check_valid(token, now_ms)
         _check_right(token, principal)
         period_ms = min(period_ms, self._until_renewal_ms) if period_ms > 0 else self._until_renewal_ms
-        return self._set_expiry(token, period_ms, now_ms)
+        expires_ms = self._set_expiry(token, period_ms, now_ms)
+        self._renewed += 1
+        return expires_ms
 
     def expire(self, secret: bytes, period_ms: int, principal: str, now_ms: int) -> int:
         """Set the expiry of the token with this HMAC, or below 0 remove it.  Raises: RequestError."""
@@ -155,6 +170,7 @@ class DelegationTokens:
         _check_right(token, principal)
         if period_ms < 0:
             self._log.append(DelegationTokenRemoved(token_id=token.token_id), now_ms)
+            self._ended += 1
             return self._wall_ms(now_ms)
         self._check_valid(token, now_ms)
         return self._set_expiry(token, period_ms, now_ms)
@@ -214,6 +230,7 @@ class DelegationTokens:
         try:
             for token_id in expired:
                 self._log.append(DelegationTokenRemoved(token_id=token_id), now_ms)
+                self._expired += 1
         except RequestError as error:
             logger.warning("delegation tokens that have expired were not removed now: %s", error)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
@@ -146,7 +147,9 @@ class Topic:
         """Return every stream of the topic, planned ones too, by partition; a view has none."""
         if self.view is not None:
             return iter(())
-        return (self.stream_id(index) for index in range(self.planned_count))
+        ends = [first for first, _ in self.ranges[1:]] + [self.planned_count]
+        runs = zip(self.ranges, ends, strict=True)
+        return chain.from_iterable(range(stream, stream + end - first) for (first, stream), end in runs)
 
 
 class Catalogue:

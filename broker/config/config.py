@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from broker.config.config_keys import ConfigError, Key, Value, nearest
+from broker.config.console_keys import check_console
 from broker.config.endpoints import HTTP_OFF, is_loopback, parse_endpoint
 from broker.config.group_limits import INTERVAL_NAMES, assignment_interval_ms, check_group_limits
 from broker.config.listener_keys import PREFIX, check_listeners_exist, is_listener_key, listener_key
@@ -229,6 +230,10 @@ class Config:
     kawal_shutdown_timeout_ms: int = _of("kawal.shutdown.timeout.ms")
     # Operation
     kawal_http_listen: str = _of("kawal.http.listen")
+    kawal_console_listeners: str = _of("kawal.console.listeners")
+    kawal_console_read_only: bool = _of("kawal.console.read.only")
+    kawal_console_hosts: tuple[str, ...] = _of("kawal.console.hosts")
+    kawal_console_masks: tuple[str, ...] = _of("kawal.console.masks")
     kawal_metrics_partitions_max: int = _of("kawal.metrics.partitions.max")
     kawal_metrics_group_partitions_max: int = _of("kawal.metrics.group.partitions.max")
     kawal_metrics_share_groups_max: int = _of("kawal.metrics.share.groups.max")
@@ -335,6 +340,7 @@ def _check_together(config: Config) -> None:
 
             sasl_settings(config, spec.name)
     check_reach(config, specs)
+    check_console(config.kawal_console_listeners, config.kawal_insecure, specs)
     http = config.kawal_http_listen
     if config.kawal_insecure or http == HTTP_OFF or is_loopback(parse_endpoint(http).host):
         return

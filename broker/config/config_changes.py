@@ -6,13 +6,16 @@ Source: ConfigAdminManager and ConfigurationControlManager of Kafka 4.3, checked
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from broker.config.config_keys import Key
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
+
+LINES_AT_ONCE: Final = 500
+"""The settings of one resource that are looked at without a pause; a thread looks at more of them."""
 
 
 class Operation(IntEnum):
@@ -69,6 +72,27 @@ def check_alterations(alterations: Iterable[Alteration]) -> None:
     for line in alterations:
         if line.operation not in Operation.__members__.values():
             raise RequestError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {line.operation}")
+
+
+def decisive(
+    key: Callable[[str], Key | None], own: Collection[str], alterations: Iterable[Alteration]
+) -> list[Alteration]:
+    """Return the alterations, checked already, that decide what comes of all of them.
+
+    `key` is that of the resource, `own` the names of its settings.  The resource knows some hundred keys;
+    of all others, which may be 50,000, the first that is set is refused, and before that the first list.
+    """
+    refused: set[bool] = set()
+    found = []
+    for line in alterations:
+        if line.name in own or key(line.name) is not None:
+            found.append(line)
+        elif line.operation != Operation.DELETE:
+            of_list = line.operation != Operation.SET
+            if of_list not in refused:
+                refused.add(of_list)
+                found.append(line)
+    return found
 
 
 def altered(settings: Settings, alterations: Iterable[Alteration]) -> dict[str, str]:

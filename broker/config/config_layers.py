@@ -34,6 +34,8 @@ class ConfigLayers:
     static: Config
     cluster: Mapping[str, str]
     node: Mapping[str, str]
+    memory: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """What others have made of these layers, for as long as these are in effect; by group."""
     _chains: dict[tuple[str, ...], tuple[Synonym, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )

@@ -19,8 +19,20 @@ from broker.config.server_keys import KEYS
 
 PREFIX: Final = "listener.name."
 
-OF_LISTENERS: Final = ("ssl.", "sasl.", "kawal.sasl.", "connections.max.reauth.ms")
+OF_LISTENERS: Final = ("ssl.", "sasl.", "kawal.sasl.")
 """Prefixes of the keys that listeners may have of their own."""
+
+LIMITS_OF_LISTENERS: Final = ("max.connections", "max.connection.creation.rate")
+"""Limits of a listener's connections, beside those of all listeners together."""
+
+KNOWN: Final = frozenset(
+    {
+        *(name for name in KEYS if name.startswith(OF_LISTENERS)),
+        *LIMITS_OF_LISTENERS,
+        "connections.max.reauth.ms",
+    }
+)
+"""The keys that listeners may have of their own."""
 
 OF_MECHANISMS: Final = frozenset({"sasl.jaas.config", "connections.max.reauth.ms"})
 """Keys that mechanisms of a listener may have of their own."""
@@ -60,14 +72,16 @@ def parts_of(name: str) -> ListenerKey:
 def listener_key(name: str) -> Key:
     """Return the key of that name.  Raises: ConfigError with the nearest known name."""
     parts = parts_of(name)
-    known = OF_MECHANISMS if parts.mechanism else [key for key in KEYS if key.startswith(OF_LISTENERS)]
+    known = OF_MECHANISMS if parts.mechanism else KNOWN
     if parts.base not in known:
         prefix = name.removesuffix(parts.base)
         like = nearest(parts.base, known)
         raise ConfigError(
             name, None, "is not a key that a listener can have of its own", nearest=like and prefix + like
         )
-    return replace(KEYS[parts.base], name=name, synonyms=(parts.base,))
+    found = replace(KEYS[parts.base], name=name, synonyms=(parts.base,))
+    # As in Kafka, 0 is an error: nothing could connect to the listener.
+    return replace(found, minimum=1) if parts.base in LIMITS_OF_LISTENERS else found
 
 
 def check_listeners_exist(overrides: Mapping[str, object], listeners: list[str]) -> None:

@@ -60,7 +60,8 @@ def _compiled(rule: Rule) -> re.Pattern[str]:
     try:
         pattern: re.Pattern[str] = re2.compile(rule.pattern.replace("\\/", "/"), options)
     except re2.error as error:
-        raise ValueError(f"the pattern {rule.pattern!r} is wrong: {error}") from error
+        why = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
+        raise ValueError(f"the pattern {rule.pattern!r} is wrong: {why}") from error
     wanted = max((int(number) for number in re.findall(r"\$(\d)", rule.replacement)), default=0)
     if wanted > pattern.groups:
         raise ValueError(

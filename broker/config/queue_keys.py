@@ -56,6 +56,7 @@ IN_FLIGHT_BYTES: Final = "kawal.share.partition.max.in.flight.bytes"
 AUTO_ACCEPT: Final = "kawal.share.auto.accept"
 FILTER: Final = "kawal.share.filter"
 AVOID_LAST: Final = "kawal.share.avoid.last.member.ms"
+STEAL_IDLE: Final = "kawal.share.steal.idle.ms"
 REAR_ENABLE: Final = "kawal.share.rear.enable"
 ANSWERS_TOPIC: Final = "kawal.share.answers.topic"
 CLASSES: Final = "kawal.share.priority.classes"
@@ -135,6 +136,17 @@ QUEUE_KEYS: tuple[Key, ...] = (
         minimum=0,
         unit="ms",
         synonyms=(AVOID_LAST,),
+    ),
+    Key(
+        STEAL_IDLE,
+        INT,
+        0,
+        "Time without a fetch, acknowledgement or renewal after which records of a member of a share group"
+        " are taken over, when another member asks and nothing else is available; 0: only when their lock"
+        " ends.",
+        minimum=0,
+        unit="ms",
+        synonyms=(STEAL_IDLE,),
     ),
     _own(
         REAR_ENABLE,

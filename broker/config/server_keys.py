@@ -10,6 +10,7 @@ from __future__ import annotations
 from broker.config.acl_keys import ACL_KEYS
 from broker.config.audit_keys import AUDIT_KEYS
 from broker.config.config_keys import ConfigType, Key, Value
+from broker.config.console_keys import CONSOLE_KEYS
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
 from broker.config.quota_keys import QUOTA_KEYS
@@ -363,6 +364,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  If the default port is taken, the "
         "server runs without.  An address that other machines reach asks for a name and password of a user "
         "of the server, unless `kawal.insecure`.", check=http_problem),
+    *CONSOLE_KEYS,
     Key("kawal.metrics.partitions.max", INT, 1000,
         "Partitions with metrics of their own, the oldest ones first; those left out are counted.",
         minimum=0, unit="partitions"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+from broker.connections.message_weight import message_weight
 from broker.loop.answers import EncodedAnswer, RawAnswer
 from broker.loop.call import Call
 from protocol.headers import encode_response_header
+from protocol.schema import declaration
 from protocol.wire import encode
 
 IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
@@ -16,12 +18,28 @@ IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 COPIED_BYTES_MAX: Final = 256 << 10
 """A larger body is sent after its header as it is: copying 40 MB takes 25 ms, in which no thread can run."""
 
+WIDE_ANSWER_BYTES: Final = 512 << 10
+"""Answers that take more as objects, with 1,000 elements and more, are encoded in a thread."""
+
+SLOW_ANSWER_BYTES: Final = 64 << 10
+"""The same for messages whose codecs are not generated, and take ten times as long."""
+
 _SIZE: Final = struct.Struct(">i")
 
 
 def part_size_bytes(part: Any) -> int:
     """Return the number of bytes that one outgoing part puts on the wire."""
     return len(part) if type(part) in IN_MEMORY else int(part.size_bytes)
+
+
+def is_wide(response: object) -> bool:
+    """Whether it takes long to encode a response."""
+    if isinstance(response, EncodedAnswer):
+        return False
+    weight_bytes = message_weight(response, 0)
+    if weight_bytes <= SLOW_ANSWER_BYTES:
+        return False
+    return weight_bytes > WIDE_ANSWER_BYTES or not declaration(type(response)).hot
 
 
 def encode_answer(call: Call[Any], response: object) -> list[Any]:

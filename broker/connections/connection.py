@@ -13,11 +13,10 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.connections.answer_encoding import IN_MEMORY, encode_answer, part_size_bytes
+from broker.connections.answer_encoding import IN_MEMORY, encode_answer, is_wide, part_size_bytes
 from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
-from broker.connections.message_weight import message_weight
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import errors_of
 from broker.loop.answers import EncodedAnswer
@@ -37,9 +36,6 @@ logger = logging.getLogger("kawal.broker")
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 """The principal of a client that has not shown who it is, as in Kafka."""
-
-WIDE_ANSWER_BYTES: Final = 1 << 20
-"""Answers that take more as objects, with 2,000 elements and more, are encoded in a thread."""
 
 
 class Connection(MeteredConnection):
@@ -101,7 +97,7 @@ class Connection(MeteredConnection):
         self.descriptor = descriptor
         self.advertised = advertised
         self.principal = ANONYMOUS
-        # The name of the listener that it came to, on an audited server.
+        # The name of the listener that it came to.
         self.listener = ""
         # The client's login, on listeners that demand one; it judges every request.
         self.login: Login | None = None
@@ -214,7 +210,7 @@ class Connection(MeteredConnection):
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer, a wide one in a thread, and send all that is now in order."""
-        if not isinstance(response, EncodedAnswer) and message_weight(response, 0) > WIDE_ANSWER_BYTES:
+        if is_wide(response):
             self.answer_in_thread(call, response, self.offload)
             return
         assert call.output is None, "a call is answered once"
@@ -391,6 +387,8 @@ class Connection(MeteredConnection):
                 call.holder.cancel(call)
                 call.holder = None
         self.calls.clear()
+        # It names this connection, too: a cycle, which the collector might never look at.
+        self.login = None
         self.request_bytes = self.unfinished_bytes = 0
         self.finished()
         self.memory.heavy_waiting.pop(self, None)

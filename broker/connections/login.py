@@ -20,6 +20,7 @@ from broker.connections.login_queue import LoginQueue
 from broker.loop.answers import RawAnswer
 from broker.loop.call import PARKED, Call, CallConnection, Parked
 from broker.loop.loop import Loop
+from broker.loop.security_stats import FAILED, OK
 from broker.loop.stats import Cause
 from broker.loop.timers import Timer
 from broker.security.sasl_exchange import Accepted, Challenge, Exchange, LoginRefused, Outcome, Pending
@@ -41,6 +42,8 @@ class LoginConnection(CallConnection, Protocol):
 
     principal: str
     """The name by which its client is known."""
+    listener: str
+    """The name of the listener that it came to."""
     ready_by_ms: int | None
     """The moment at which the login must be done."""
     reader: RequestReader
@@ -125,6 +128,7 @@ class Login:
             case _ if self.session.state is State.READY:
                 call.connection.close(SESSION_OVER, Cause.REFUSED)
             case _:
+                self._count(FAILED)
                 self._connection.note_refused(NO_LOGIN)
                 call.connection.close(NO_LOGIN, Cause.SETUP)
         return False
@@ -206,6 +210,7 @@ class Login:
         connection.principal = principal
         connection.ready_by_ms = None
         connection.reader.limit_bytes, connection.reader.plain_limit_bytes = self._limits
+        self._count(OK, by_token=step.by_token)
         if audit is not None:
             audit.accepted(connection, self.session.mechanism)
         return lifetime_ms
@@ -228,16 +233,25 @@ class Login:
             error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=told, auth_bytes=b""
         )
         self._end(
-            call, f"{session.mechanism}: {refused}", None if session.raw or not refused.answered else response
+            call,
+            f"{session.mechanism}: {refused}",
+            None if session.raw or not refused.answered else response,
+            by_token=refused.by_token,
         )
 
-    def _end(self, call: Call[Any], why: str, response: object | None) -> None:
+    def _end(self, call: Call[Any], why: str, response: object | None, *, by_token: bool = False) -> None:
         """Log the failure now; after the delay answer, if there is an answer, and close."""
+        self._count(FAILED, by_token=by_token)
         self.session.fail()
         self._exchange = None
         self._connection.note_refused(why)
         call.connection.begin_work(call)
         _Ending(call, response, why).begin(self._loop, self._settings.failure_delay_ms)
+
+    def _count(self, outcome: str, *, by_token: bool = False) -> None:
+        connection = self._connection
+        counts = connection.stats.logins
+        counts.login(connection.listener, self.session.mechanism, outcome, by_token=by_token)
 
 
 class _Ending:

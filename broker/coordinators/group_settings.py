@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker.config import group_configs
 from broker.config.features import DEAD_LETTERS, SHARE_VERSION, level_of
@@ -11,16 +11,11 @@ from broker.config.group_keys import BOUNDS, GROUP_KEYS
 from broker.config.group_limits import clamped
 from broker.config.queue_keys import (
     ANSWERS_TOPIC,
-    AUTO_ACCEPT,
-    CLASSES,
     COPY_HEADERS,
     COPY_RECORD,
     DEAD_LETTER_POLICY,
     DEAD_LETTER_TOPIC,
-    FILTER,
-    MEMBER_RECORDS,
     REAR_ENABLE,
-    TIMING,
 )
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings, MigrationPolicy
 from groups.share.config import ShareGroupConfig
@@ -67,62 +62,9 @@ def group_settings(catalogue: Catalogue, config: LiveConfig, group_id: str) -> G
 def share_group_config(metadata: Metadata, group_id: str) -> ShareGroupConfig:
     """Return the settings of a share group's members, within the bounds now in effect."""
     return ShareGroupConfig(
-        group_share_max_size=_number(metadata.live_config.layers.value("group.share.max.size")),
+        group_share_max_size=number(metadata.live_config.layers.value("group.share.max.size")),
         group_share_session_timeout_ms=bounded(metadata, group_id, "share.session.timeout.ms"),
         group_share_heartbeat_interval_ms=bounded(metadata, group_id, "share.heartbeat.interval.ms"),
-    )
-
-
-class ShareReading(NamedTuple):
-    """The settings of a share group that decide what its members may read and say."""
-
-    read_committed: bool
-    may_renew: bool
-
-
-def share_reading(metadata: Metadata, group_id: str) -> ShareReading:
-    """Return the settings that decide what members may read and say."""
-    layers = metadata.live_config.layers
-    overrides = metadata.catalogue.group_configs.get(group_id) or {}
-    isolation = group_configs.value("share.isolation.level", overrides, layers)
-    may_renew = group_configs.value("share.renew.acknowledge.enable", overrides, layers)
-    return ShareReading(isolation == "read_committed", may_renew is True)
-
-
-class QueueSettings(NamedTuple):
-    """The settings of a share group that Kafka's groups do not have, as far as fetches need them."""
-
-    member_records_max: int = 0
-    """The most records that a member has at a time; 0: any number."""
-    auto_accepts: bool = False
-    filter: str = ""
-    """As the group has it (broker/config/header_filter.py)."""
-    is_timed: bool = False
-    """Whether records are delivered neither before nor after moments in their headers."""
-    classes: int = 0
-    """The number of classes of records; 0: none."""
-
-    @property
-    def chooses(self) -> bool:
-        """Whether records are looked at one by one before they are delivered."""
-        return bool(self.filter) or self.is_timed or self.classes > 1
-
-
-NO_QUEUE_SETTINGS: Final = QueueSettings()
-
-
-def queue_settings(metadata: Metadata, group_id: str) -> QueueSettings:
-    """Return these settings of a group."""
-    overrides = metadata.catalogue.group_configs.get(group_id)
-    if not overrides:
-        return NO_QUEUE_SETTINGS
-    layers = metadata.live_config.layers
-    return QueueSettings(
-        _number(group_configs.value(MEMBER_RECORDS, overrides, layers)),
-        group_configs.value(AUTO_ACCEPT, overrides, layers) is True,
-        overrides.get(FILTER, ""),
-        group_configs.value(TIMING, overrides, layers) is True,
-        _number(group_configs.value(CLASSES, overrides, layers)),
     )
 
 
@@ -160,8 +102,8 @@ def own_number(metadata: Metadata, group_id: str, name: str) -> int:
     """Return a group's setting of a key without bounds."""
     overrides = metadata.catalogue.group_configs.get(group_id)
     if not overrides:
-        return _number(GROUP_KEYS[name].default)
-    return _number(group_configs.value(name, overrides, metadata.live_config.layers))
+        return number(GROUP_KEYS[name].default)
+    return number(group_configs.value(name, overrides, metadata.live_config.layers))
 
 
 def at_limit(metadata: Metadata, group_id: str) -> AtLimit:
@@ -182,10 +124,11 @@ def bounded(metadata: Metadata, group_id: str, name: str) -> int:
     """Return a group's setting of a key in BOUNDS, within the bounds now in effect."""
     layers = metadata.live_config.layers
     overrides = metadata.catalogue.group_configs.get(group_id) or {}
-    least, largest = (_number(layers.value(bound)) for bound in BOUNDS[name])
-    return min(max(_number(group_configs.value(name, overrides, layers)), least), largest)
+    least, largest = (number(layers.value(bound)) for bound in BOUNDS[name])
+    return min(max(number(group_configs.value(name, overrides, layers)), least), largest)
 
 
-def _number(value: object) -> int:
+def number(value: object) -> int:
+    """Return the value of a key whose values are numbers."""
     assert isinstance(value, int)
     return value

@@ -10,12 +10,12 @@ Source: KIP-98, KIP-664, KIP-890, KIP-1228; Kafka 4.3's handleWriteTxnMarkersReq
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import OFFSETS_TOPIC, Topic
-from broker.coordinators.records import append_marker
+from broker.coordinators.records import MarkerBatch
 from broker.errors import RequestError, storage_error
 from broker.loop.loop import Loop
 from broker.storage.transaction_guards import TransactionGuards, offsets_key
@@ -24,7 +24,6 @@ from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
 from wal.errors import StreamDropped, WalError
 from wal.producer_errors import CoordinatorFenced, InvalidProducerEpoch
-from wal.transactions import TransactionMarker
 
 if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
@@ -35,8 +34,10 @@ MARKERS_PER_STEP = 25
 """The markers written between two looks at the time: about 1 ms."""
 
 TopicPartition = tuple[str, int]
-Result = tuple[TopicPartition, ErrorCode]
-Done = Callable[[list[Result]], None]
+Refused = Mapping[TopicPartition, ErrorCode]
+"""The partitions that did not get their marker, and why."""
+
+Done = Callable[[Refused], None]
 
 
 class Marker(NamedTuple):
@@ -67,16 +68,17 @@ class MarkerWriter:
 
     def steps(self, marker: Marker, partitions: tuple[TopicPartition, ...], done: Done) -> Iterator[None]:
         """Write a marker to partitions; yield now and then. `done` when all is durable, or has failed."""
-        pending = _Pending(partitions, done)
+        pending = _Pending(done)
+        batch = MarkerBatch(marker.end, self._loop.clock.wall_ms(self._loop.clock.turn_ms))
         for number, place in enumerate(partitions):
-            self._write(marker, place, pending)
+            self._write(marker, batch, place, pending)
             if number % MARKERS_PER_STEP == MARKERS_PER_STEP - 1:
                 pending.await_appends(self._loop.clock.turn_ms)
                 yield
         pending.await_appends(self._loop.clock.turn_ms)
         pending.settled()
 
-    def _write(self, marker: Marker, place: TopicPartition, pending: _Pending) -> None:
+    def _write(self, marker: Marker, batch: MarkerBatch, place: TopicPartition, pending: _Pending) -> None:
         end = marker.end
         name, index = place
         partition = self._find(place)
@@ -89,10 +91,9 @@ class MarkerWriter:
             else:
                 pending.refuse(place, partition)
             return
-        stored = TransactionMarker(end.producer_id, end.epoch, end.coordinator_epoch, end.commit)
         producers = partition.vnode.log.producers(partition.stream_id)
         try:
-            is_new = producers.check_marker(stored, bumps_epoch=marker.bumps_epoch)
+            is_new = producers.check_marker(batch.marker, bumps_epoch=marker.bumps_epoch)
             self._guards.marked(partition.stream_id, end.producer_id)
             if not is_new:
                 # The marker that it repeats may still be on its way to the disk.
@@ -101,8 +102,7 @@ class MarkerWriter:
                 self._end_in_groups(index, end, place, pending)
             else:
                 append_time = self._metadata.topics.settings(partition.topic).append_time
-                wall_ms = self._loop.clock.wall_ms(self._loop.clock.turn_ms)
-                append_marker(partition, end, wall_ms, append_time=append_time)
+                batch.append(partition, append_time=append_time)
                 pending.add(partition.vnode, place)
         except InvalidProducerEpoch:
             pending.refuse(place, ErrorCode.INVALID_PRODUCER_EPOCH)
@@ -117,7 +117,8 @@ class MarkerWriter:
         pending.outstanding += 1
 
         def written(error: ErrorCode | None, _now_ms: int) -> None:
-            pending.results[place] = error or ErrorCode.NONE
+            if error is not None:
+                pending.refuse(place, error)
             pending.settled()
 
         now_ms = self._loop.clock.turn_ms
@@ -137,10 +138,10 @@ class MarkerWriter:
 
 
 class _Pending:
-    """The results of one call; complete when nothing is outstanding."""
+    """The outcome of one call; complete when nothing is outstanding."""
 
-    def __init__(self, partitions: tuple[TopicPartition, ...], done: Done) -> None:
-        self.results: dict[TopicPartition, ErrorCode] = dict.fromkeys(partitions, ErrorCode.NONE)
+    def __init__(self, done: Done) -> None:
+        self._refused: dict[TopicPartition, ErrorCode] = {}
         # One for the steps themselves, and one for each wait.
         self.outstanding = 1
         self._done = done
@@ -148,7 +149,7 @@ class _Pending:
 
     def refuse(self, place: TopicPartition, code: ErrorCode) -> None:
         """Note a partition that gets no marker."""
-        self.results[place] = code
+        self._refused[place] = code
 
     def add(self, vnode: Vnode, place: TopicPartition) -> None:
         """Note a marker that was appended."""
@@ -165,7 +166,7 @@ class _Pending:
         """Count down; report after the last."""
         self.outstanding -= 1
         if not self.outstanding:
-            self._done(list(self.results.items()))
+            self._done(self._refused)
 
 
 class _Waiter:
@@ -181,5 +182,5 @@ class _Waiter:
         """Take the outcome."""
         if error is not None:
             for place in self._places:
-                self._pending.results[place] = error
+                self._pending.refuse(place, error)
         self._pending.settled()

@@ -9,6 +9,7 @@ from protocol.record_writer import encode_batch, transaction_marker_batch
 from protocol.records import NO_SEQUENCE, patch_append_time
 from wal.format import EntryKind
 from wal.stream_producers import ProducerStamp
+from wal.transactions import TransactionMarker
 
 
 def append_records(
@@ -36,23 +37,39 @@ def append_records(
     vnode.last_version = appended.version
 
 
-def append_marker(
-    partition: Partition, marker: EndMarker, wall_ms: int, *, append_time: bool = False
-) -> None:
-    """Append the end of a producer's transaction, with the topic's kind of timestamps.
+class MarkerBatch:
+    """The end of a producer's transaction as a control batch: made once, copied for each partition."""
 
-    Raises: WalError, DiskError; nothing was appended.
-    """
-    batch = transaction_marker_batch(
-        commit=marker.commit,
-        offset=0,
-        timestamp_ms=wall_ms,
-        producer_id=marker.producer_id,
-        producer_epoch=marker.epoch,
-        coordinator_epoch=marker.coordinator_epoch,
-    )
-    if append_time:
-        patch_append_time(memoryview(batch), wall_ms)
-    vnode = partition.vnode
-    appended = vnode.log.append(partition.stream_id, batch, kind=EntryKind.CONTROL, reserved=True)
-    vnode.last_version = appended.version
+    __slots__ = ("_batch", "_stamped", "_wall_ms", "marker")
+
+    def __init__(self, end: EndMarker, wall_ms: int) -> None:
+        """Make the batch with this time."""
+        self.marker = TransactionMarker(*end)
+        self._wall_ms = wall_ms
+        self._batch = transaction_marker_batch(
+            commit=end.commit,
+            offset=0,
+            timestamp_ms=wall_ms,
+            producer_id=end.producer_id,
+            producer_epoch=end.epoch,
+            coordinator_epoch=end.coordinator_epoch,
+        )
+        self._stamped: bytearray | None = None
+
+    def append(self, partition: Partition, *, append_time: bool = False) -> None:
+        """Append it to a partition, with the topic's kind of timestamps.
+
+        Raises: WalError, DiskError; nothing was appended.
+        """
+        batch = bytearray(self._with_append_time() if append_time else self._batch)
+        vnode = partition.vnode
+        appended = vnode.log.append(
+            partition.stream_id, batch, kind=EntryKind.CONTROL, producer=self.marker, reserved=True
+        )
+        vnode.last_version = appended.version
+
+    def _with_append_time(self) -> bytearray:
+        if self._stamped is None:
+            self._stamped = self._batch[:]
+            patch_append_time(memoryview(self._stamped), self._wall_ms)
+        return self._stamped

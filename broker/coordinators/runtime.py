@@ -31,7 +31,7 @@ from broker.catalogue.topics import Topic
 from broker.coordinators.copier import Copier, DurableWaiter
 from broker.coordinators.loader import LOAD_AGAIN_MS, Loader
 from broker.coordinators.machine import Kind, MachineT
-from broker.coordinators.records import append_marker, append_records
+from broker.coordinators.records import MarkerBatch, append_records
 from broker.errors import RequestError
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
@@ -174,7 +174,7 @@ class CoordinatorRuntime(Generic[MachineT]):
         try:
             wall_ms = self._loop.clock.wall_ms(now_ms)
             if isinstance(effects.transaction, EndMarker):
-                append_marker(partition, effects.transaction, wall_ms)
+                MarkerBatch(effects.transaction, wall_ms).append(partition)
             else:
                 append_records(partition, effects.records, wall_ms, effects.transaction)
         except (WalError, DiskError) as error:

@@ -1,4 +1,4 @@
-"""The share coordinator in the broker: its topic, and the settings of groups that bound their deliveries."""
+"""The share coordinator in the broker, and its topic."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, share_state_topic
 from broker.catalogue.topics import SHARE_STATE_TOPIC
-from broker.config.queue_keys import AVOID_LAST, IN_FLIGHT_BYTES
-from broker.coordinators.group_settings import at_limit, bounded, own_number
+from broker.coordinators.group_settings import number
 from broker.coordinators.runtime import CoordinatorRuntime
+from broker.coordinators.share_settings import limits_of
 from broker.loop.loop import Loop
 from broker.storage.vnode import Vnode
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
-from groups.share.delivery import Limits
 from groups.share.state_records import ShareKey
 
 
@@ -48,7 +47,7 @@ class ShareKind:
         layers = self._metadata.live_config.layers
         return ShareConfig(
             share_coordinator_state_topic_num_partitions=partition_count,
-            share_coordinator_snapshot_update_records_per_snapshot=_number(
+            share_coordinator_snapshot_update_records_per_snapshot=number(
                 layers.value("share.coordinator.snapshot.update.records.per.snapshot")
             ),
         )
@@ -76,20 +75,3 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
         if topic is None or self._backlog:
             return None
         return self._metadata.topics.partition(topic, self._machine.partition_of(key)).vnode
-
-
-def limits_of(metadata: Metadata, group_id: str) -> Limits:
-    """Return the limits of a group's deliveries, within the bounds now in effect."""
-    return Limits(
-        lock_ms=bounded(metadata, group_id, "share.record.lock.duration.ms"),
-        delivery_count_max=bounded(metadata, group_id, "share.delivery.count.limit"),
-        in_flight_max=bounded(metadata, group_id, "share.partition.max.record.locks"),
-        at_limit=at_limit(metadata, group_id),
-        in_flight_bytes_max=own_number(metadata, group_id, IN_FLIGHT_BYTES),
-        avoid_last_ms=own_number(metadata, group_id, AVOID_LAST),
-    )
-
-
-def _number(value: object) -> int:
-    assert isinstance(value, int)
-    return value

@@ -13,12 +13,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, transactions_topic
 from broker.catalogue.topics import TRANSACTIONS_TOPIC
-from broker.coordinators.markers import Marker, MarkerWriter, Result
+from broker.coordinators.markers import Marker, MarkerWriter, Refused
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.errors import RequestError
 from broker.loop.loop import Loop
@@ -39,9 +40,6 @@ logger = logging.getLogger("kawal.coordinators")
 
 AT_ONCE_MAX: Final = 50
 """The most markers that are written in the turn of a request: about 1 ms."""
-
-_NEEDS_NONE: Final = frozenset({ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
-"""Outcomes that leave nothing to do: partitions that were deleted need no marker."""
 
 _SUPERSEDED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
 """Outcomes that another attempt cannot change: the partition has a later end of the producer already."""
@@ -161,11 +159,11 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
 
     def _write_at_once(self, order: MarkerOrder) -> None:
         """Write markers after their decision in the same log; the COMPLETE record follows in it, too."""
-        refused: list[Result] = []
+        refused: dict[TopicPartition, ErrorCode] = {}
         is_complete = False
 
-        def done(results: list[Result]) -> None:
-            refused.extend(_unwritten(order, results))
+        def done(found: Refused) -> None:
+            refused.update(_unwritten(order, found))
             if is_complete and refused:
                 logger.error("markers of transaction %r were lost: %s", order.transactional_id, refused)
 
@@ -197,14 +195,18 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
     def _write(self, order: MarkerOrder) -> Iterator[None]:
         machine = self._machine
 
-        def done(results: list[Result]) -> None:
-            refused = _unwritten(order, results)
+        def done(found: Refused) -> None:
+            refused = _unwritten(order, found)
             now_ms = self._loop.clock.turn_ms
             if machine is not self._machine:
                 return
             with self.step(now_ms):
                 if refused:
-                    logger.warning("markers of transaction %r wait: %s", order.transactional_id, refused[:5])
+                    logger.warning(
+                        "markers of transaction %r wait: %s",
+                        order.transactional_id,
+                        dict(islice(refused.items(), 5)),
+                    )
                     machine.not_marked(order, now_ms)
                 else:
                     machine.marked(order, now_ms)
@@ -216,11 +218,12 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
         return Marker(end, bumps_epoch=order.client_version == TV2)
 
 
-def _unwritten(order: MarkerOrder, results: list[Result]) -> list[Result]:
-    """Return the partitions that still need their marker."""
-    for place, code in results:
+def _unwritten(order: MarkerOrder, refused: Refused) -> dict[TopicPartition, ErrorCode]:
+    """Return the partitions that still need their marker; those that were deleted need none."""
+    for place, code in refused.items():
         if code in _SUPERSEDED:
             logger.error(
                 "%s-%d has a later end than that of %r: %s", *place, order.transactional_id, code.name
             )
-    return [result for result in results if result[1] not in _NEEDS_NONE and result[1] not in _SUPERSEDED]
+    needless = _SUPERSEDED | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    return {place: code for place, code in refused.items() if code not in needless}

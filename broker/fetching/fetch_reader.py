@@ -19,6 +19,7 @@ from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_ep
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.member_view import MemberView
+from broker.view_topics.view_loading import load_in_thread
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchRequest, PartitionData
@@ -273,6 +274,8 @@ class FetchReader:
         self, item: FetchItem, view: ViewPartition | MemberView, data: PartitionData
     ) -> WaitingSteps:
         """Add what the view shows."""
+        if isinstance(view, ViewPartition):
+            yield from load_in_thread(view.host.loop.scheduler)
         connection = self.call.connection
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
         read = ViewRead(

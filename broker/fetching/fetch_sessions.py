@@ -24,7 +24,7 @@ from uuid import UUID
 from broker.errors import RequestError
 from broker.fetching.fetch_items import ITEM_BYTES, FetchItem, PartitionKey
 from broker.fetching.fetch_session_cache import FetchSession, FetchSessionCache, Owner
-from broker.loop.slices import chunks
+from broker.loop.slices import Pace
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -127,11 +127,14 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         yield from update_items(session.items, request, uses_topic_ids=uses_topic_ids)
         # Last, as in Kafka: a partition that a request both names and forgets is forgotten.
+        pace = Pace(ITEMS_PER_STEP)
         for forgotten in request.forgotten_topics_data:
             topic_key = forgotten.topic_id if uses_topic_ids else forgotten.topic
-            for part in chunks(forgotten.partitions, per_step=ITEMS_PER_STEP):
-                for index in part:
-                    session.items.pop((topic_key, index), None)
+            for index in forgotten.partitions:
+                session.items.pop((topic_key, index), None)
+                if pace.due():
+                    yield
+            if pace.due():
                 yield
         if not session.items:
             self.cache.end(session.identity)
@@ -145,17 +148,20 @@ def update_items(
     items: OrderedDict[PartitionKey, FetchItem], request: FetchRequest, *, uses_topic_ids: bool
 ) -> Iterator[None]:
     """Add the request's partitions to `items`, or update them there; the last mention of one counts."""
+    pace = Pace(ITEMS_PER_STEP)
     for topic in request.topics:
         topic_key: str | UUID = topic.topic_id if uses_topic_ids else topic.topic
-        for part in chunks(topic.partitions, per_step=ITEMS_PER_STEP):
-            for asked in part:
-                key = (topic_key, asked.partition)
-                item = items.get(key)
-                if item is None:
-                    item = FetchItem(topic.topic, topic.topic_id, asked.partition, by_id=uses_topic_ids)
-                    items[key] = item
-                item.fetch_offset = asked.fetch_offset
-                item.max_bytes = asked.partition_max_bytes
-                item.leader_epoch = asked.current_leader_epoch
-                item.last_fetched_epoch = asked.last_fetched_epoch
+        for asked in topic.partitions:
+            key = (topic_key, asked.partition)
+            item = items.get(key)
+            if item is None:
+                item = FetchItem(topic.topic, topic.topic_id, asked.partition, by_id=uses_topic_ids)
+                items[key] = item
+            item.fetch_offset = asked.fetch_offset
+            item.max_bytes = asked.partition_max_bytes
+            item.leader_epoch = asked.current_leader_epoch
+            item.last_fetched_epoch = asked.last_fetched_epoch
+            if pace.due():
+                yield
+        if pace.due():
             yield

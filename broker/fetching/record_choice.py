@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from broker.config.header_filter import HeaderFilter, parse_filter
-from broker.coordinators.group_settings import QueueSettings
+from broker.coordinators.share_settings import QueueSettings
 from groups.share.found import Later
 from protocol.errors import ProtocolError
 from protocol.record_reader import Record, iter_records

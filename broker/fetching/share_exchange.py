@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from broker.coordinators.group_settings import queue_settings, share_reading
-from broker.coordinators.shares import limits_of
+from broker.coordinators.share_settings import limits_of, queue_settings, share_reading
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_queues import ShareQueues
@@ -60,7 +59,9 @@ class ShareExchange:
         self.queues = queues
         self.member = member
         self._denials = denials
-        self._answered = answered
+        self.answered: Callable[[], None] | None = answered
+        """Its owner's, so each names the other.  None while the owner waits, and from the answer on: the
+        collector would not find them, and with them the records of an answer."""
         # What is still to come before the answer may leave.
         self._left = 1
         self.acknowledged: dict[Place, Outcome] = {}
@@ -77,7 +78,9 @@ class ShareExchange:
         """Note that one part is done; the answer leaves with the last."""
         self._left -= 1
         if not self._left:
-            self._answered()
+            answered, self.answered = self.answered, None
+            assert answered is not None, "the owner does not wait for its last part"
+            answered()
 
     # --- acknowledgements -----------------------------------------------------------------------------------
 

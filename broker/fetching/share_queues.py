@@ -7,13 +7,13 @@ acquire at that moment: of many members that wait, as many are woken as there ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.catalogue.metadata import Metadata
-from broker.coordinators.group_settings import queue_settings, share_reading
-from broker.coordinators.shares import Shares, limits_of
+from broker.coordinators.share_settings import limits_of, queue_settings, share_reading
+from broker.coordinators.shares import Shares
 from broker.errors import RequestError
 from broker.fetching.pieces import PIECE_BYTES
 from broker.fetching.share_reader import Place, end_of, find_partition, first_available
@@ -30,6 +30,9 @@ from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.fetching.dead_letters import DeadLetters
+
+TAKEN_PER_STEP: Final = 5
+"""The partitions, with thousands of ranges perhaps, in which records to take over are looked for at once."""
 
 COUNTED_BYTES_MAX: Final = 1 << 20
 """The bytes of a partition that are counted for a fetch that wants more than one; more count as enough."""
@@ -89,6 +92,33 @@ class ShareQueues:
             return None
         with self._shares().step(self._loop.clock.turn_ms) as machine:
             return max(records_max - machine.held_by(member.group_id, member.member_id), 0)
+
+    # --- members that sit idle ------------------------------------------------------------------------------
+
+    def take_over(
+        self, member: SessionKey, places: Sequence[Place], count: int, now_ms: int
+    ) -> Generator[None, None, int | None]:
+        """Take records of members that sit idle, for one that has found none.
+
+        At most `count` are taken, of one partition, and available once that is durable.  Return the moment at
+        which to look again, as another member may sit idle then; None: never.
+        """
+        steal_ms = queue_settings(self._metadata, member.group_id).steal_idle_ms
+        if not steal_ms or count <= 0:
+            return None
+        idle, next_ms = self.sessions.idle(member, steal_ms, now_ms)
+        for number, place in enumerate(places if idle else ()):
+            if number and not number % TAKEN_PER_STEP:
+                yield
+            key = ShareKey(member.group_id, *place)
+            with self._shares().step(now_ms) as machine:
+                try:
+                    if machine.take_over(key, idle, count, no_answer, now_ms):
+                        break
+                except GroupError:
+                    # It is being loaded, or deleted: the fetch itself says so.
+                    continue
+        return next_ms
 
     def is_acquirable(self, member: SessionKey, place: Place) -> bool:
         """Whether a member would get something now; an error is something, too."""

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
-from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
+from broker.coordinators.share_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
 from broker.fetching.gathered import Gathered
 from broker.fetching.pieces import PIECE_BYTES, Piece, read_piece
 from broker.fetching.record_choice import SCAN_BYTES_MAX
 from broker.fetching.share_selection import Selection
+from broker.loop.clock import Clock
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -99,19 +100,18 @@ class ShareReader:
         limits: Limits,
         read_committed: bool,
         offload: Offload,
-        now_ms: int,
+        clock: Clock,
         settings: QueueSettings = NO_QUEUE_SETTINGS,
-        wall_ahead_ms: int = 0,
     ) -> None:
-        """`wall_ahead_ms`: the lead of the wall clock over `now_ms`."""
+        """Begin a pass, of several turns perhaps: locks run from the one in which a record is acquired."""
         self._metadata = metadata
         self._shares = shares
         self._reading = reading
         self._limits = limits
         self._read_committed = read_committed
         self._offload = offload
-        self._now_ms = now_ms
-        clocks = (now_ms, now_ms + wall_ahead_ms)
+        self._clock = clock
+        clocks = (clock.turn_ms, clock.wall_ms(clock.turn_ms))
         self._selection = Selection(metadata, shares, settings, limits=limits, offload=offload, clocks=clocks)
         self._scanned_bytes = 0
         self._batches = 0
@@ -122,6 +122,15 @@ class ShareReader:
         self.views: list[tuple[ViewPartition, int]] = []
         # The partitions with records for the member, or with errors.
         self.found: dict[Place, PartitionData] = {}
+
+    @property
+    def _now_ms(self) -> int:
+        return self._clock.turn_ms
+
+    @property
+    def records_max(self) -> int:
+        """The most records that the request may have."""
+        return self._reading.max_records
 
     @property
     def is_full(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.catalogue.metadata import Metadata
 from broker.config.deleted_records import deleted_in, without
-from broker.coordinators.group_settings import QueueSettings
+from broker.coordinators.share_settings import QueueSettings
 from broker.fetching.record_choice import Choice, Moment, choice_of, choose
 from broker.loop.slices import Offload, Until, in_thread
 from broker.storage.partition import Partition

@@ -9,15 +9,15 @@ Version notes: v2 flexible.  Loggers cannot be altered by this API.  Source: KIP
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import find_resource
-from broker.config.config_changes import check_lines
+from broker.config.config_changes import LINES_AT_ONCE, Alteration, Operation, check_lines, decisive
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.loop.slices import Until, WaitingSteps, begun, in_thread, tallied
 from broker.view_topics.view_loading import load_in_thread, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_configs import (
@@ -31,48 +31,53 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-RESOURCES_PER_SLICE = 10
-"""The number of resources changed without a pause."""
-
-
 def handle(broker: Broker, call: Call[AlterConfigsRequest]) -> AlterConfigsResponse | Parked | WaitingSteps:
     """Replace the settings of every resource that is named once."""
-    resources = call.request.resources
-    answer: AlterConfigsResponse | Parked | WaitingSteps = in_slices(
-        _replace_all(broker, call), len(resources), per_slice=RESOURCES_PER_SLICE
-    )
+    answer: AlterConfigsResponse | Parked | WaitingSteps = begun(_replace_all(broker, call))
     return answer
 
 
 def _replace_all(broker: Broker, call: Call[AlterConfigsRequest]) -> WaitingSteps:
     request = call.request
-    if makes_quarantine(request.resources):
+    if (yield from makes_quarantine(request.resources)):
         yield from load_in_thread(broker.scheduler)
-    times = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    times = yield from tallied((item.resource_type, item.resource_name) for item in request.resources)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
-    def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
+    answers = []
+    for item in request.resources:
         answer = AlterConfigsResourceResponse(
             resource_type=item.resource_type, resource_name=item.resource_name
         )
         try:
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            if _replace(broker, call, item):
+            if (yield from _replace(broker, call, item)):
                 pending.made(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
-        return answer
-
-    answers = yield from made_of(request.resources, answer, per_step=1)
+        answers.append(answer)
+        yield None
     return pending.answer(AlterConfigsResponse(responses=answers))
 
 
-def _replace(broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource) -> bool:
+def _replace(
+    broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource
+) -> Generator[Until, None, bool]:
     """Return whether a record was written to the catalogue."""
-    check_lines([(line.name, line.value) for line in item.configs])
-    resource = find_resource(broker, item.resource_type, item.resource_name)
-    settings = resource.checked({line.name: line.value or "" for line in item.configs})
+    lines = item.configs
+    if len(lines) <= LINES_AT_ONCE:
+        check_lines([(line.name, line.value) for line in lines])
+        resource = find_resource(broker, item.resource_type, item.resource_name)
+        wanted = {line.name: line.value or "" for line in lines}
+    else:
+        offload = broker.scheduler.offload
+        yield from in_thread(offload, lambda: check_lines([(line.name, line.value) for line in lines]))
+        resource = find_resource(broker, item.resource_type, item.resource_name)
+        every = (Alteration(line.name, Operation.SET, line.value) for line in lines)
+        found = yield from in_thread(offload, lambda: decisive(resource.key, (), every))
+        wanted = {line.name: line.value or "" for line in found}
+    settings = resource.checked(wanted)
     if call.request.validate_only:
         return False
     for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):

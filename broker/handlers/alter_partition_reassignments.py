@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import check_replicas
 from broker.errors import RequestError
 from broker.loop.call import Call
+from broker.loop.slices import Steps, begun, made_by_group
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -29,21 +30,25 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, call: Call[AlterPartitionReassignmentsRequest]
-) -> AlterPartitionReassignmentsResponse:
+) -> AlterPartitionReassignmentsResponse | Steps:
     """Check each partition on its own."""
     request = call.request
     if not request.topics:
         # The answer that Kafka 4.3.1 gives without asking its controller.
         return AlterPartitionReassignmentsResponse(error_message="", responses=[])
+    answer: AlterPartitionReassignmentsResponse | Steps = begun(_answer_all(broker, request))
+    return answer
+
+
+def _answer_all(broker: Broker, request: AlterPartitionReassignmentsRequest) -> Steps:
+    answers = yield from made_by_group(
+        request.topics,
+        lambda topic: topic.partitions,
+        lambda topic, item: _answer(broker, topic.name, item),
+        lambda topic, partitions: ReassignableTopicResponse(name=topic.name, partitions=partitions),
+    )
     return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[_answer(broker, topic.name, item) for item in topic.partitions],
-            )
-            for topic in request.topics
-        ],
+        allow_replication_factor_change=request.allow_replication_factor_change, responses=answers
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.errors import RequestError
 from broker.loop.call import Call
+from broker.loop.slices import Pace, Steps, begun, made_by_group
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -24,32 +25,40 @@ from protocol.messages.alter_replica_log_dirs import (
 if TYPE_CHECKING:
     from broker.core import Broker
 
+PARTITIONS_PER_STEP: Final = 100
+"""The topics of the request that are looked at between two looks at the time."""
+
 DIRECTORY_LENGTH_MAX: Final = 255
 MOVING_SUFFIX_LENGTH: Final = len(".") + 32 + len("-future")
 """The suffix that Kafka adds to a partition's directory while moving it; the whole name has to fit."""
 
 
-def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse:
+def handle(broker: Broker, call: Call[AlterReplicaLogDirsRequest]) -> AlterReplicaLogDirsResponse | Steps:
     """Check each partition on its own."""
+    answer: AlterReplicaLogDirsResponse | Steps = begun(_answer_all(broker, call.request))
+    return answer
+
+
+def _answer_all(broker: Broker, request: AlterReplicaLogDirsRequest) -> Steps:
     wanted: dict[str, dict[int, str]] = {}
-    for directory in call.request.dirs:
+    pace = Pace(PARTITIONS_PER_STEP)
+    for directory in request.dirs:
         for topic in directory.topics:
             if topic.partitions:
                 wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partitions, directory.path))
-    return AlterReplicaLogDirsResponse(
-        results=[
-            AlterReplicaLogDirTopicResult(
-                topic_name=name,
-                partitions=[
-                    AlterReplicaLogDirPartitionResult(
-                        partition_index=index, error_code=_judge(broker, name, index, path)
-                    )
-                    for index, path in paths.items()
-                ],
-            )
-            for name, paths in wanted.items()
-        ]
+            if pace.due():
+                yield
+        if pace.due():
+            yield
+    results = yield from made_by_group(
+        wanted.items(),
+        lambda topic: topic[1].items(),
+        lambda topic, item: AlterReplicaLogDirPartitionResult(
+            partition_index=item[0], error_code=_judge(broker, topic[0], *item)
+        ),
+        lambda topic, partitions: AlterReplicaLogDirTopicResult(topic_name=topic[0], partitions=partitions),
     )
+    return AlterReplicaLogDirsResponse(results=results)
 
 
 def _judge(broker: Broker, name: str, index: int, path: str) -> int:

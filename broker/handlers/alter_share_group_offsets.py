@@ -16,7 +16,7 @@ from uuid import UUID
 from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices
+from broker.loop.slices import Pace, WaitingSteps, begun
 from groups.errors import GroupError
 from groups.share.membership import InitOrder
 from groups.share.state_records import ShareKey
@@ -47,8 +47,7 @@ def handle(
         return AlterShareGroupOffsetsResponse(
             error_code=error.code, error_message=error.message, responses=[]
         )
-    count = sum(len(topic.partitions) for topic in call.request.topics)
-    found: Parked | WaitingSteps = in_slices(_Alteration(broker, call).steps(), count, per_slice=PER_STEP)
+    found: Parked | WaitingSteps = begun(_Alteration(broker, call).steps())
     return found
 
 
@@ -65,7 +64,10 @@ class _Alteration:
     def steps(self) -> WaitingSteps:
         """Set all offsets; the answer leaves with the last outcome."""
         request = self._call.request
+        pace = Pace(PER_STEP)
         for topic in request.topics:
+            if pace.due():
+                yield None
             if not topic.partitions:
                 continue
             known = self._broker.catalogue.find(topic.topic_name)
@@ -74,11 +76,11 @@ class _Alteration:
                 topic_name=topic.topic_name, topic_id=topic_id, partitions=[]
             )
             self._response.responses.append(answers)
-            for number, partition in enumerate(topic.partitions, 1):
+            for partition in topic.partitions:
                 answer = AlterShareGroupOffsetsResponsePartition(partition_index=partition.partition_index)
                 answers.partitions.append(answer)
                 self._begin(topic_id, partition.start_offset, answer)
-                if not number % PER_STEP:
+                if pace.due():
                     yield None
         self._done()
         return PARKED

@@ -9,12 +9,15 @@ Version notes: v0 only (KIP-554).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from broker.catalogue.catalogue_records import ScramCredentials
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
+from broker.loop.slices import Pace, Steps, begun
 from broker.security import scram
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import (
@@ -33,14 +36,25 @@ Item: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 def handle(
     broker: Broker, call: Call[AlterUserScramCredentialsRequest]
-) -> AlterUserScramCredentialsResponse | Parked:
+) -> AlterUserScramCredentialsResponse | Parked | Steps:
     """Alter every user that is named once."""
+    answer: AlterUserScramCredentialsResponse | Parked | Steps = begun(_alter(broker, call))
+    return answer
+
+
+def _alter(broker: Broker, call: Call[AlterUserScramCredentialsRequest]) -> Steps:
     request = call.request
     results: dict[str, AlterUserScramCredentialsResult] = {}
-    changes: dict[str, dict[str, str]] = {}
-    items: list[Item] = [*request.deletions, *request.upsertions]
+    changes: dict[str, Item] = {}
+    items: Iterator[Item] = chain(request.deletions, request.upsertions)
+    known = broker.catalogue.scram_credentials
+    pace = Pace()
     for item in items:
-        result = results.setdefault(item.name, AlterUserScramCredentialsResult(user=item.name))
+        if pace.due():
+            yield
+        result = results.get(item.name)
+        if result is None:
+            result = results[item.name] = AlterUserScramCredentialsResult(user=item.name)
         if result.error_code:
             continue
         try:
@@ -50,14 +64,18 @@ def handle(
                     f"A user credential cannot be altered twice in the same request: {item.name}",
                 )
             scram.check_name(item.name)
-            own = broker.catalogue.scram_credentials.get(item.name, {})
-            changes[item.name] = _changed(own, item)
+            _changed(known.get(item.name, {}), item)
+            changes[item.name] = item
         except RequestError as error:
             result.error_code, result.error_message = error.code, error.message
             changes.pop(item.name, None)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
-    for user, credentials in changes.items():
+    for user, item in changes.items():
+        if pace.due():
+            yield
         try:
+            # Another request may have altered the user since the first look.
+            credentials = _changed(known.get(user, {}), item)
             broker.metadata_log.append(ScramCredentials(user=user, credentials=credentials), call.received_ms)
         except RequestError as error:
             results[user].error_code, results[user].error_message = error.code, error.message

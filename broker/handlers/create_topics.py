@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -102,7 +103,8 @@ def _asked_count(config: Config, topic: CreatableTopic) -> int:
 
 
 def _makes_view(topic: CreatableTopic) -> bool:
-    configs = {config.name: config.value for config in topic.configs}
+    values = map(attrgetter("value"), topic.configs)
+    configs = dict(zip(map(attrgetter("name"), topic.configs), values, strict=True))
     return is_definition(configs) or QUARANTINE_KEY.name in configs
 
 
@@ -118,15 +120,17 @@ def _first_of_each(topics: list[CreatableTopic]) -> Generator[None, None, list[C
 def _create(
     broker: Broker, call: Call[CreateTopicsRequest], asked: CreatableTopic, configs: KnownConfigs
 ) -> CreatableTopicResult:
-    assigned = Counter(item.partition_index for item in asked.assignments)
+    # Without a line of Python for each: a topic may come with 50,000 of either.
+    indexes = list(map(attrgetter("partition_index"), asked.assignments))
+    names, values = (list(map(attrgetter(field), asked.configs)) for field in ("name", "value"))
     new = NewTopic(
         name=asked.name,
         partition_count=asked.num_partitions,
         replication_factor=asked.replication_factor,
         # A key given twice is accepted, and the last value counts (seen with Kafka 4.3.1).
-        configs={config.name: config.value for config in asked.configs},
-        assignments={item.partition_index: item.broker_ids for item in asked.assignments},
-        assigned_twice=next((index for index, times in assigned.items() if times > 1), None),
+        configs=dict(zip(names, values, strict=True)),
+        assignments=dict(zip(indexes, map(attrgetter("broker_ids"), asked.assignments), strict=True)),
+        assigned_twice=_first_repeated(indexes),
     )
     try:
         if call.rights is not None:
@@ -145,6 +149,14 @@ def _create(
         replication_factor=record.replication_factor,
         configs=configs.of(record) if call.version >= 5 else [],
     )
+
+
+def _first_repeated(indexes: list[int]) -> int | None:
+    """Return the first index that comes twice."""
+    times = Counter(indexes)
+    if len(times) == len(indexes):
+        return None
+    return next(index for index, count in times.items() if count > 1)
 
 
 def _check_source(broker: Broker, rights: Rights, new: NewTopic) -> None:

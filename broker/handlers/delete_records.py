@@ -18,7 +18,16 @@ from broker.catalogue.guards import check_deletable
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Offload, Steps, chunks, in_slices
+from broker.loop.slices import (
+    ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
+    Offload,
+    Pace,
+    Steps,
+    chunks,
+    in_slices,
+    size_of,
+)
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
@@ -102,7 +111,7 @@ PARTITIONS_PER_SLICE: Final = 100
 
 def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> Parked | Steps:
     """Move the log start of every partition, then answer when all moves are durable."""
-    count = sum(len(topic.partitions) for topic in call.request.topics)
+    count = size_of(call.request.topics, lambda topic: topic.partitions)
     answer: Parked | Steps = in_slices(_delete_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE)
     return answer
 
@@ -140,10 +149,14 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
 def _asked(request: DeleteRecordsRequest) -> Generator[None, None, dict[str, dict[int, int]]]:
     """Return the offsets by topic and partition."""
     asked: dict[str, dict[int, int]] = {}
+    pace = Pace(PLAIN_ITEMS_PER_STEP)
     for topic in request.topics:
         for part in chunks(topic.partitions, per_step=PLAIN_ITEMS_PER_STEP):
             offsets = asked.setdefault(topic.name, {})
             offsets.update((item.partition_index, item.offset) for item in part)
+            if pace.due(len(part)):
+                yield
+        if pace.due():
             yield
     return asked
 

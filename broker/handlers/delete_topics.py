@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -24,7 +26,7 @@ from broker.catalogue.view_admin import check_unused
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, in_slices, made_of, tallied
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, chunks, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -76,7 +78,10 @@ def _delete_all(
     pending: PendingChanges,
 ) -> Generator[None, None, list[DeletableTopicResult]]:
     """Delete views first, so that a request may name a topic together with the views that read it."""
-    is_view = [isinstance(item, Topic) and item.view is not None for item in named]
+    views = yield from made_of(
+        named, lambda item: isinstance(item, Topic) and item.view is not None, per_step=PLAIN_ITEMS_PER_STEP
+    )
+    order = [*compress(range(len(named)), views), *compress(range(len(named)), map(not_, views))]
     results: dict[int, DeletableTopicResult] = {}
 
     def answer(index: int) -> None:
@@ -88,8 +93,8 @@ def _delete_all(
         else:
             results[index] = item
 
-    yield from made_of(sorted(range(len(named)), key=lambda index: not is_view[index]), answer, per_step=5)
-    return [results[index] for index in range(len(named))]
+    yield from made_of(order, answer, per_step=5)
+    return list(map(results.__getitem__, range(len(named))))
 
 
 def _delete(broker: Broker, call: Call[DeleteTopicsRequest], topic: Topic) -> DeletableTopicResult:
@@ -135,8 +140,12 @@ def _named(
     broker: Broker, asked: list[DeleteTopicState]
 ) -> Generator[None, None, list[Topic | DeletableTopicResult]]:
     """Return the topics to delete, and the answers to items that name no topic."""
-    names = yield from tallied(item.name for item in asked if item.topic_id == ZERO_UUID)
-    ids = yield from tallied(item.topic_id for item in asked if item.name is None)
+    names: Counter[str | None] = Counter()
+    ids: Counter[UUID] = Counter()
+    for part in chunks(asked, per_step=PLAIN_ITEMS_PER_STEP):
+        names.update(item.name for item in part if item.topic_id == ZERO_UUID)
+        ids.update(item.topic_id for item in part if item.name is None)
+        yield
     seen: set[tuple[str | None, UUID]] = set()
     found: list[Topic | DeletableTopicResult] = []
     for number, item in enumerate(asked):

@@ -11,6 +11,8 @@ Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 f
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import filterfalse
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import ResourceType, node_id_of
@@ -56,9 +58,8 @@ RESOURCES_PER_SLICE = 20
 def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfigsResponse | Steps:
     """Describe each resource on its own."""
     resources = call.request.resources
-    unknown = next(
-        (resource.resource_type for resource in resources if resource.resource_type not in KINDS), None
-    )
+    kinds = map(attrgetter("resource_type"), resources)
+    unknown = next(filterfalse(KINDS.__contains__, kinds), None)
     steps = _describe_all(broker, call.request) if unknown is None else _refuse_all(resources, unknown)
     answer: DescribeConfigsResponse | Steps = in_slices(steps, len(resources), per_slice=RESOURCES_PER_SLICE)
     return answer

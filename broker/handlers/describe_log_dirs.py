@@ -11,11 +11,10 @@ directories (KIP-1066; there are none).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Steps, in_slices, made_of
+from broker.loop.slices import Pace, Steps, begun
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -31,10 +30,14 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
+PARTITIONS_PER_STEP: Final = 50
+"""The topics and partitions that are looked at between two looks at the time."""
+
+
 def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse | Steps:
     """Describe the data directory."""
     steps = _describe(broker, call.request)
-    answer: DescribeLogDirsResponse | Steps = in_slices(steps, broker.catalogue.partition_count)
+    answer: DescribeLogDirsResponse | Steps = begun(steps)
     return answer
 
 
@@ -48,10 +51,19 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
         )
         return DescribeLogDirsResponse(results=[failed])
     topics = []
-    for topic, indexes in tuple(_asked(broker, request)):
-        sizes = yield from made_of(indexes, partial(_size, broker, topic))
-        topics.append(DescribeLogDirsTopic(name=topic.name, partitions=sizes))
-        if not len(topics) % ITEMS_PER_STEP:
+    pace = Pace(PARTITIONS_PER_STEP)
+    for found in _asked(broker, request):
+        if found is not None:
+            topic = DescribeLogDirsTopic(name=found[0].name, partitions=[])
+            for index in found[1]:
+                # A deletion may have come between.
+                if index in range(found[0].partition_count) and broker.catalogue.find(topic.name) is found[0]:
+                    topic.partitions.append(_size(broker, found[0], index))
+                if pace.due():
+                    yield
+            if topic.partitions:
+                topics.append(topic)
+        if pace.due():
             yield
     directory = DescribeLogDirsResult(
         log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
@@ -59,21 +71,22 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
     return DescribeLogDirsResponse(results=[directory])
 
 
-def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """Yield the topics with those of the requested partitions that exist."""
+def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, Iterable[int]] | None]:
+    """Yield the topics with the partitions asked for, existing or not; None for each look at others."""
     if request.topics is None:
-        for topic in broker.catalogue.by_name.values():
-            if topic.recorded:
-                yield topic, range(topic.partition_count)
+        for topic in tuple(broker.catalogue.by_name.values()):
+            yield (topic, range(topic.partition_count)) if topic.recorded else None
         return
     asked: dict[str, dict[int, None]] = {}
     for item in request.topics:
         asked.setdefault(item.topic, {}).update(dict.fromkeys(item.partitions))
+        yield None
     for name, indexes in asked.items():
         found = broker.catalogue.find(name)
-        known = [] if found is None else [index for index in indexes if 0 <= index < found.partition_count]
-        if found is not None and known:
-            yield found, known
+        if found is None:
+            yield None
+            continue
+        yield found, indexes
 
 
 def _size(broker: Broker, topic: Topic, index: int) -> DescribeLogDirsPartition:

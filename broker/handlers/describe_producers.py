@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import Steps, in_slices, made_by_group
+from broker.loop.slices import Steps, in_slices, made_by_group, size_of
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProducersResponse | Steps:
     """Answer each partition on its own."""
     topics = call.request.topics
-    count = len(topics) + sum(len(topic.partition_indexes) for topic in topics)
+    count = size_of(topics, lambda topic: topic.partition_indexes)
     answer: DescribeProducersResponse | Steps = in_slices(_answer_all(broker, topics), count)
     return answer
 

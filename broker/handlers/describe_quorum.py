@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
+from broker.loop.slices import Steps, in_slices, made_by_group, size_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -20,6 +21,7 @@ from protocol.messages.describe_quorum import (
     Listener,
     Node,
     ReplicaState,
+    RequestTopicData,
     ResponsePartitionData,
     ResponseTopicData,
 )
@@ -32,30 +34,37 @@ LISTENER: Final = "PLAINTEXT"
 NODES_SINCE: Final = 2
 
 
-def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse:
+def handle(broker: Broker, call: Call[DescribeQuorumRequest]) -> DescribeQuorumResponse | Steps:
     """Describe the quorum of the catalogue if the request names nothing else."""
-    asked = [
-        (topic.topic_name, [item.partition_index for item in topic.partitions])
-        for topic in call.request.topics
-    ]
-    known = asked == [(CATALOGUE_TOPIC, [0])]
-    host, port = call.connection.advertised
-    return DescribeQuorumResponse(
-        error_message="",
-        topics=[
-            ResponseTopicData(
-                topic_name=topic.topic_name,
-                partitions=[
-                    _quorum(broker, call.received_ms) if known else _unknown(item.partition_index)
-                    for item in topic.partitions
-                ],
-            )
-            for topic in call.request.topics
-        ],
-        nodes=[Node(node_id=broker.config.node_id, listeners=[Listener(name=LISTENER, host=host, port=port)])]
-        if known and call.version >= NODES_SINCE
-        else [],
+    topics = call.request.topics
+    count = size_of(topics, lambda topic: topic.partitions)
+    answer: DescribeQuorumResponse | Steps = in_slices(_answer(broker, call), count)
+    return answer
+
+
+def _answer(broker: Broker, call: Call[DescribeQuorumRequest]) -> Steps:
+    topics = call.request.topics
+    known = _names_the_catalogue(topics)
+    answers = yield from made_by_group(
+        topics,
+        lambda topic: topic.partitions,
+        lambda _, item: _quorum(broker, call.received_ms) if known else _unknown(item.partition_index),
+        lambda topic, partitions: ResponseTopicData(topic_name=topic.topic_name, partitions=partitions),
     )
+    answer = DescribeQuorumResponse(error_message="", topics=answers, nodes=[])
+    if known and call.version >= NODES_SINCE:
+        host, port = call.connection.advertised
+        listener = Listener(name=LISTENER, host=host, port=port)
+        answer.nodes = [Node(node_id=broker.config.node_id, listeners=[listener])]
+    return answer
+
+
+def _names_the_catalogue(topics: list[RequestTopicData]) -> bool:
+    """Whether the catalogue's one partition is named, and nothing else."""
+    asked = [
+        (topic.topic_name, [item.partition_index for item in topic.partitions[:2]]) for topic in topics[:2]
+    ]
+    return asked == [(CATALOGUE_TOPIC, [0])]
 
 
 def _quorum(broker: Broker, now_ms: int) -> ResponsePartitionData:

@@ -10,13 +10,14 @@ Version notes: v1 the lag (KIP-1226).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, WaitingSteps, in_slices
+from broker.loop.slices import Pace, WaitingSteps, begun
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
 from groups.share.state_records import ShareKey
@@ -36,11 +37,8 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = -1
 
-PARTITIONS_PER_SLICE: Final = 100
-"""Groups and partitions in a request from which on it is answered in slices."""
-
-TOPICS_PER_STEP: Final = 100
-"""The topics of which it is decided between two looks at the time whether they may be seen."""
+COST_PER_STEP: Final = 25
+"""What is done between two looks at the time: the groups, topics and partitions."""
 
 RANGES_PER_ITEM: Final = 200
 """The ranges of a group's state that are looked at in the time that a partition takes."""
@@ -53,17 +51,8 @@ def handle(
     broker: Broker, call: Call[DescribeShareGroupOffsetsRequest]
 ) -> DescribeShareGroupOffsetsResponse | WaitingSteps:
     """Answer each group on its own."""
-    # It is not known yet how many topics a group has that is asked about all: that is never done at once.
-    count = sum(
-        PARTITIONS_PER_SLICE
-        if group.topics is None
-        else 1 + sum(len(topic.partitions) for topic in group.topics)
-        for group in call.request.groups
-    )
-    answer: DescribeShareGroupOffsetsResponse | WaitingSteps = in_slices(
-        _answer(broker, call.request, call.rights, call.received_ms),
-        count,
-        per_slice=PARTITIONS_PER_SLICE - 1,
+    answer: DescribeShareGroupOffsetsResponse | WaitingSteps = begun(
+        _answer(broker, call.request, call.rights, call.received_ms)
     )
     return answer
 
@@ -72,7 +61,10 @@ def _answer(
     broker: Broker, request: DescribeShareGroupOffsetsRequest, rights: Rights | None, now_ms: int
 ) -> WaitingSteps:
     response = DescribeShareGroupOffsetsResponse(groups=[])
+    pace = Pace(COST_PER_STEP)
     for group in request.groups:
+        if pace.due():
+            yield None
         found = DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=[])
         response.groups.append(found)
         try:
@@ -80,8 +72,8 @@ def _answer(
         except GroupError as error:
             found.error_code, found.error_message = error.code, error.message
             continue
-        for number, (name, topic_id, partitions) in enumerate(asked, start=1):
-            if not number % TOPICS_PER_STEP:
+        for name, topic_id, partitions in asked:
+            if pace.due():
                 yield None
             if group.topics is None and rights is not None and not rights.may_topic(Operation.DESCRIBE, name):
                 continue
@@ -89,30 +81,26 @@ def _answer(
                 topic_name=name, topic_id=topic_id or ZERO_UUID, partitions=[]
             )
             found.topics.append(topic)
-            cost = 0
             for index in partitions:
                 answer, ranges = _partition(broker, group.group_id, topic_id, index, now_ms)
                 topic.partitions.append(answer)
-                cost += 1 + ranges // RANGES_PER_ITEM
-                if cost >= ITEMS_PER_STEP:
-                    cost = 0
+                if pace.due(1 + ranges // RANGES_PER_ITEM):
                     yield None
-            yield None
     return response
 
 
-def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms: int) -> list[Asked]:
+def _asked(broker: Broker, group: DescribeShareGroupOffsetsRequestGroup, now_ms: int) -> Iterable[Asked]:
     """Return what is asked of a group.  Raises: GroupError."""
     known = broker.catalogue.by_name
     if group.topics is not None:
-        return [
+        return (
             (
                 topic.topic_name,
                 known[topic.topic_name].topic_id if topic.topic_name in known else None,
                 topic.partitions,
             )
             for topic in group.topics
-        ]
+        )
     with broker.groups.step(now_ms) as coordinator:
         share = coordinator.share(now_ms)
         share.check_loaded(group.group_id)

@@ -9,14 +9,16 @@ Version notes: none.  Source: KIP-966.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Generator
 from itertools import compress
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, in_slices, made_of
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, begun, made_of
 from broker.security.acls import ResourceType
 from broker.security.authorized_operations import TOPIC_OPERATIONS, Operation
 from protocol.error_codes import ErrorCode
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.core import Broker
 
+TOPICS_PER_STEP: Final = 50
+"""The topics that are answered between two looks at the time: about 0.3 ms."""
+
 
 def handle(
     broker: Broker, call: Call[DescribeTopicPartitionsRequest]
 ) -> DescribeTopicPartitionsResponse | Steps:
     """Describe one page of topics."""
-    count = len(call.request.topics) or len(broker.catalogue.by_name)
-    answer: DescribeTopicPartitionsResponse | Steps = in_slices(_describe(broker, call), count)
+    answer: DescribeTopicPartitionsResponse | Steps = begun(_describe(broker, call))
     return answer
 
 
@@ -48,13 +52,13 @@ def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Ste
     try:
         names = yield from _names(broker, call)
     except RequestError as error:
-        return _refused(request, error)
+        return (yield from _refused(request, error))
     first_index = 0 if request.cursor is None else request.cursor.partition_index
     limit = broker.config.max_request_partition_size_limit
     room = max(1, min(request.response_partition_limit, limit))
     response = DescribeTopicPartitionsResponse(topics=[])
     for number, name in enumerate(names, start=1):
-        if not number % PLAIN_ITEMS_PER_STEP:
+        if not number % TOPICS_PER_STEP:
             yield
         if not room:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
@@ -87,7 +91,8 @@ def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Ste
 def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Generator[None, None, list[str]]:
     """Return the topics from the cursor on, in order; of all topics those that the client may see."""
     request, rights = call.request, call.rights
-    asked = {topic.name for topic in request.topics}
+    # Without a line of Python for each: 50,000 may be named.
+    asked = set(map(attrgetter("name"), request.topics))
     cursor = request.cursor
     if cursor is not None:
         if asked and cursor.topic_name not in asked:
@@ -95,25 +100,31 @@ def _names(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Genera
         if cursor.partition_index < 0:
             raise RequestError(ErrorCode.INVALID_REQUEST)
     if not asked:
-        existing = [topic.name for topic in broker.catalogue.by_name.values() if topic.recorded]
+        every = yield from made_of(
+            tuple(broker.catalogue.by_name.values()),
+            lambda topic: topic.name if topic.recorded else None,
+            per_step=PLAIN_ITEMS_PER_STEP,
+        )
+        existing = [name for name in every if name is not None]
         if rights is None:
             asked = set(existing)
         else:
             seen = yield from made_of(existing, lambda name: rights.may_topic(Operation.DESCRIBE, name))
             asked = set(compress(existing, seen))
     first = "" if cursor is None else cursor.topic_name
-    return sorted(name for name in asked if name >= first)
+    names = sorted(asked)
+    return names[bisect_left(names, first) :]
 
 
-def _refused(request: DescribeTopicPartitionsRequest, error: RequestError) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(
-                error_code=error.code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
-            )
-            for topic in request.topics
-        ]
+def _refused(request: DescribeTopicPartitionsRequest, error: RequestError) -> Steps:
+    topics = yield from made_of(
+        request.topics,
+        lambda topic: DescribeTopicPartitionsResponseTopic(
+            error_code=error.code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
+        ),
+        per_step=TOPICS_PER_STEP,
     )
+    return DescribeTopicPartitionsResponse(topics=topics)
 
 
 def _unknown(name: str, operations: int) -> DescribeTopicPartitionsResponseTopic:

@@ -8,10 +8,10 @@ Version notes: v0 only (KIP-554).
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
+from broker.loop.slices import Steps, begun, made_of, tallied
 from broker.security.scram import Mechanism, iterations_of
 from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.describe_user_scram_credentials import (
@@ -27,13 +27,18 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, call: Call[DescribeUserScramCredentialsRequest]
-) -> DescribeUserScramCredentialsResponse:
+) -> DescribeUserScramCredentialsResponse | Steps:
     """Describe the users that are named, or all."""
+    answer: DescribeUserScramCredentialsResponse | Steps = begun(_describe(broker, call.request))
+    return answer
+
+
+def _describe(broker: Broker, request: DescribeUserScramCredentialsRequest) -> Steps:
     known = broker.catalogue.scram_credentials
-    times = Counter([user.name for user in call.request.users or ()] or list(known))
-    return DescribeUserScramCredentialsResponse(
-        error_message="", results=[_described(user, known.get(user), times[user]) for user in times]
-    )
+    users = request.users
+    times = yield from tallied((user.name for user in users) if users else tuple(known))
+    results = yield from made_of(times, lambda user: _described(user, known.get(user), times[user]))
+    return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
 
 def _described(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, begun, made_by_group, made_of
 from protocol.error_codes import ErrorCode, cut_message
 from protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -26,34 +27,42 @@ PREFERRED, UNCLEAN = 0, 1
 _NOT_NEEDED: Final = "Leader election not needed for topic partition."
 
 
-def handle(broker: Broker, call: Call[ElectLeadersRequest]) -> ElectLeadersResponse:
+def handle(broker: Broker, call: Call[ElectLeadersRequest]) -> ElectLeadersResponse | Steps:
     """Answer each partition on its own."""
-    request = call.request
-    known_type = request.election_type in (PREFERRED, UNCLEAN)
+    answer: ElectLeadersResponse | Steps = begun(_answer_all(broker, call.request))
+    return answer
+
+
+def _answer_all(broker: Broker, request: ElectLeadersRequest) -> Steps:
+    kind = request.election_type
+    known = kind in (PREFERRED, UNCLEAN)
     if request.topic_partitions is None:
-        names = [topic.name for topic in broker.catalogue.by_name.values() if topic.recorded]
-        results = [ReplicaElectionResult(topic=name, partition_result=[]) for name in names]
-        if known_type:
-            return ElectLeadersResponse(replica_election_results=results)
-        return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST, replica_election_results=[])
-    response = ElectLeadersResponse(replica_election_results=[])
-    if not known_type and request.topic_partitions:
-        response.error_code = ErrorCode.INVALID_REQUEST
-    for topic in request.topic_partitions:
-        answers = [
-            _answer(broker, topic.topic, index)
-            if known_type
-            else PartitionResult(
-                partition_id=index,
-                error_code=ErrorCode.INVALID_REQUEST,
-                error_message=f"Unknown election type {request.election_type}",
-            )
-            for index in topic.partitions
-        ]
-        response.replica_election_results.append(
-            ReplicaElectionResult(topic=topic.topic, partition_result=answers)
+        if not known:
+            return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST, replica_election_results=[])
+        results = yield from made_of(
+            tuple(broker.catalogue.by_name.values()),
+            lambda topic: (
+                ReplicaElectionResult(topic=topic.name, partition_result=[]) if topic.recorded else None
+            ),
+            per_step=PLAIN_ITEMS_PER_STEP,
         )
-    return response
+        return ElectLeadersResponse(replica_election_results=list(filter(None, results)))
+    answers = yield from made_by_group(
+        request.topic_partitions,
+        lambda topic: topic.partitions,
+        lambda topic, index: _answer(broker, topic.topic, index) if known else _unknown_type(kind, index),
+        lambda topic, partitions: ReplicaElectionResult(topic=topic.topic, partition_result=partitions),
+    )
+    code = ErrorCode.NONE if known or not answers else ErrorCode.INVALID_REQUEST
+    return ElectLeadersResponse(error_code=code, replica_election_results=answers)
+
+
+def _unknown_type(kind: int, index: int) -> PartitionResult:
+    return PartitionResult(
+        partition_id=index,
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=f"Unknown election type {kind}",
+    )
 
 
 def _answer(broker: Broker, name: str, index: int) -> PartitionResult:

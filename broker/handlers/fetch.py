@@ -37,6 +37,7 @@ from broker.loop.slices import (
     ITEMS_PER_SLICE,
     ITEMS_PER_STEP,
     PLAIN_ITEMS_PER_STEP,
+    Pace,
     WaitingSteps,
     at_once,
     chunks,
@@ -125,9 +126,14 @@ def _freed(reader: FetchReader) -> Iterator[None]:
 
 
 def _freed_topics(topics: list[FetchTopic]) -> Iterator[None]:
+    pace = Pace(PLAIN_ITEMS_PER_STEP)
     for topic in topics:
         while topic.partitions:
-            del topic.partitions[-PLAIN_ITEMS_PER_STEP:]
+            freed = min(len(topic.partitions), PLAIN_ITEMS_PER_STEP)
+            del topic.partitions[-freed:]
+            if pace.due(freed):
+                yield
+        if pace.due():
             yield
     while topics:
         del topics[-PLAIN_ITEMS_PER_STEP:]

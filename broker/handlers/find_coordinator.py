@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
+from broker.loop.slices import Steps, begun, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import (
     Coordinator,
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
 GROUP, TRANSACTION = 0, 1
 MANY_KEYS_VERSION = 4
 
+KEYS_PER_STEP = 100
+"""The keys answered between two looks at the time, about 0.1 ms."""
 
-def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse:
+
+def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse | Steps:
     """Name this node for every key."""
     request = call.request
-    keys = request.coordinator_keys if call.version >= MANY_KEYS_VERSION else [request.key]
-    found = [_coordinator(broker, call, request.key_type, key) for key in keys]
     if call.version >= MANY_KEYS_VERSION:
-        return FindCoordinatorResponse(coordinators=found)
-    only = found[0]
+        answer: FindCoordinatorResponse | Steps = begun(_find_all(broker, call))
+        return answer
+    only = _coordinator(broker, call, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=only.error_code,
         # Kafka's text for no error in these versions; from v4 on it is the empty string.
@@ -40,6 +43,16 @@ def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinato
         host=only.host,
         port=only.port,
     )
+
+
+def _find_all(broker: Broker, call: Call[FindCoordinatorRequest]) -> Steps:
+    request = call.request
+    found = yield from made_of(
+        request.coordinator_keys,
+        lambda key: _coordinator(broker, call, request.key_type, key),
+        per_step=KEYS_PER_STEP,
+    )
+    return FindCoordinatorResponse(coordinators=found)
 
 
 def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: int, key: str) -> Coordinator:

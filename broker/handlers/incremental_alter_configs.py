@@ -13,16 +13,23 @@ Version notes: v1 flexible.  Source: KIP-339, KIP-412 (loggers), KIP-848 (groups
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import ResourceType, find_resource, node_id_of
-from broker.config.config_changes import Alteration, Operation, altered, check_alterations
+from broker.config.config_changes import (
+    LINES_AT_ONCE,
+    Alteration,
+    Operation,
+    altered,
+    check_alterations,
+    decisive,
+)
 from broker.config.loggers import check_change
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.loop.slices import Until, WaitingSteps, begun, in_thread, tallied
 from broker.view_topics.view_loading import load_in_thread, makes_quarantine
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
@@ -36,59 +43,66 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 
-RESOURCES_PER_SLICE = 10
-"""The number of resources changed without a pause."""
-
-
 def handle(
     broker: Broker, call: Call[IncrementalAlterConfigsRequest]
 ) -> IncrementalAlterConfigsResponse | Parked | WaitingSteps:
     """Alter every resource that is named once."""
-    resources = call.request.resources
-    answer: IncrementalAlterConfigsResponse | Parked | WaitingSteps = in_slices(
-        _alter_all(broker, call), len(resources), per_slice=RESOURCES_PER_SLICE
-    )
+    answer: IncrementalAlterConfigsResponse | Parked | WaitingSteps = begun(_alter_all(broker, call))
     return answer
 
 
 def _alter_all(broker: Broker, call: Call[IncrementalAlterConfigsRequest]) -> WaitingSteps:
     request = call.request
-    if makes_quarantine(request.resources):
+    if (yield from makes_quarantine(request.resources)):
         yield from load_in_thread(broker.scheduler)
-    times = Counter((item.resource_type, item.resource_name) for item in request.resources)
+    times = yield from tallied((item.resource_type, item.resource_name) for item in request.resources)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
-    def answer(item: AlterConfigsResource) -> AlterConfigsResourceResponse:
+    answers = []
+    for item in request.resources:
         answer = AlterConfigsResourceResponse(
             resource_type=item.resource_type, resource_name=item.resource_name
         )
         try:
             if times[item.resource_type, item.resource_name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            if _alter(broker, call, item):
+            if (yield from _alter(broker, call, item)):
                 pending.made(answer)
         except RequestError as error:
             answer.error_code, answer.error_message = error.code, error.message
-        return answer
-
-    answers = yield from made_of(request.resources, answer, per_step=1)
+        answers.append(answer)
+        yield None
     return pending.answer(IncrementalAlterConfigsResponse(responses=answers))
 
 
-def _alter(broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource) -> bool:
+def _alter(
+    broker: Broker, call: Call[IncrementalAlterConfigsRequest], item: AlterConfigsResource
+) -> Generator[Until, None, bool]:
     """Return whether a record was written to the catalogue."""
-    alterations = [Alteration(line.name, line.config_operation, line.value) for line in item.configs]
-    check_alterations(alterations)
+    offload, at_once = broker.scheduler.offload, len(item.configs) <= LINES_AT_ONCE
+    alterations = (
+        _alterations(item) if at_once else (yield from in_thread(offload, lambda: _alterations(item)))
+    )
     if item.resource_type == ResourceType.BROKER_LOGGER:
         _alter_loggers(broker, item.resource_name, alterations, validate_only=call.request.validate_only)
         return False
     resource = find_resource(broker, item.resource_type, item.resource_name)
+    if not at_once:
+        every, own = alterations, frozenset(resource.own)
+        alterations = yield from in_thread(offload, lambda: decisive(resource.key, own, every))
+        resource = find_resource(broker, item.resource_type, item.resource_name)
     settings = resource.checked(altered(resource, alterations))
     if call.request.validate_only:
         return False
     for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):
         broker.metadata_log.append(record, call.received_ms)
     return True
+
+
+def _alterations(item: AlterConfigsResource) -> list[Alteration]:
+    found = [Alteration(line.name, line.config_operation, line.value) for line in item.configs]
+    check_alterations(found)
+    return found
 
 
 def _alter_loggers(broker: Broker, name: str, alterations: list[Alteration], *, validate_only: bool) -> None:

@@ -9,14 +9,15 @@ Version notes: none.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from broker.catalogue.databases import described, find_database
 from broker.config.config_keys import ConfigSource
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Steps, begun, tallied
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_databases import (
     DatabaseAction,
@@ -37,11 +38,19 @@ if TYPE_CHECKING:
 class Answer:
     """The answer in progress: some databases have to wait for the catalogue's log and the disk."""
 
-    def __init__(self, broker: Broker, call: Call[KawalDatabasesRequest], names: list[str]) -> None:
+    def __init__(self, broker: Broker, call: Call[KawalDatabasesRequest]) -> None:
         self._broker = broker
         self._call = call
-        self._left = len(names)
-        self.results = [DatabaseResult(name=name, settings=[]) for name in names]
+        # One for those that are still to begin.
+        self._left = 1
+        self._results: list[DatabaseResult] = []
+
+    def expect(self, name: str) -> DatabaseResult:
+        """Return the result of the next database, for which `done` will be called."""
+        result = DatabaseResult(name=name, settings=[])
+        self._results.append(result)
+        self._left += 1
+        return result
 
     def done(self, result: DatabaseResult, refusal: RequestError | None) -> None:
         """Record the outcome for one database; answer after the last one."""
@@ -49,35 +58,49 @@ class Answer:
             result.error_code, result.error_message = refusal.code, refusal.message
         elif result.name in self._broker.catalogue.databases:
             describe(self._broker, result)
+        self._count_down()
+
+    def all_begun(self) -> None:
+        """Note that no other database is to be expected."""
+        self._count_down()
+
+    def _count_down(self) -> None:
         self._left -= 1
         if not self._left:
-            self._call.reply(KawalDatabasesResponse(databases=self.results))
+            self._call.reply(KawalDatabasesResponse(databases=self._results))
 
 
-def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesResponse | Parked:
+def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesResponse | Parked | Steps:
     """Perform the requested action on every database that is named."""
+    answer: KawalDatabasesResponse | Parked | Steps = begun(_perform(broker, call))
+    return answer
+
+
+def _perform(broker: Broker, call: Call[KawalDatabasesRequest]) -> Steps:
     request = call.request
     items = request.databases
     if items is None:
         names = sorted(database.name for database in broker.catalogue.databases.values() if database.recorded)
         # Only for DESCRIBE: every other action has to name its databases.
         items = [DatabaseItem(name=name, settings=[]) for name in names]
-    names = list(dict.fromkeys(item.name for item in items))
-    answer = Answer(broker, call, names)
-    if not names:
+    times = yield from tallied(item.name for item in items)
+    if not times:
         return KawalDatabasesResponse(databases=[])
-    times = Counter(item.name for item in items)
-    by_name = {item.name: item for item in items}
-    for result in answer.results:
+    by_name = dict(zip(map(attrgetter("name"), items), items, strict=True))
+    answer = Answer(broker, call)
+    for name in times:
+        result = answer.expect(name)
         try:
-            if times[result.name] > 1:
+            if times[name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate database name.")
             if request.databases is None and request.action != DatabaseAction.DESCRIBE:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Name the databases.")
-            _begin(broker, call, by_name[result.name], result, answer)
+            _begin(broker, call, by_name[name], result, answer)
         except RequestError as refusal:
             # The cause of the refusal may not be durable yet, and may be lost.
             broker.metadata_log.when_durable(_refused(answer, result, refusal), call.received_ms)
+        yield
+    answer.all_begun()
     return PARKED
 
 

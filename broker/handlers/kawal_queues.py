@@ -15,7 +15,7 @@ from collections.abc import Generator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from broker.coordinators.group_settings import share_reading
+from broker.coordinators.share_settings import queue_settings, share_reading
 from broker.errors import RequestError
 from broker.fetching.share_progress import Place, find_share, group_of, keys_of, places_of, progress_of
 from broker.loop.call import Call
@@ -183,6 +183,7 @@ class _Answer:
     def _members(self, found: QueueGroup, beats: dict[str, int], pending: Counter[str]) -> Steps:
         queues, group_id, now_ms = self._broker.share_queues, found.group_id, self._now_ms
         departures = queues.departures.of_group(group_id, now_ms)
+        window_max = queue_settings(self._broker, group_id).member_records_max
         for number, member_id in enumerate(dict.fromkeys((*beats, *pending, *departures)), start=1):
             row = member_row(
                 member_id,
@@ -191,6 +192,7 @@ class _Answer:
                 beat_ms=beats.get(member_id),
                 pending=pending[member_id],
                 now_ms=now_ms,
+                window_max=window_max,
             )
             found.members.append(_member_info(row))
             if not number % MEMBERS_PER_STEP:

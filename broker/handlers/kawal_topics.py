@@ -10,7 +10,7 @@ Version notes: none.
 
 from __future__ import annotations
 
-from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.view_admin import shown_configs
@@ -19,7 +19,7 @@ from broker.errors import RequestError
 from broker.handlers.delete_topics import delete_one
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices, made_of
+from broker.loop.slices import WaitingSteps, in_slices, made_of, tallied
 from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_topics import (
@@ -61,7 +61,7 @@ def _answer_all(broker: Broker, call: Call[KawalTopicsRequest]) -> WaitingSteps:
             items = [TopicItem(name=name) for name in names]
     if request.action == TopicAction.RELOAD:
         yield from load_in_thread(broker.scheduler)
-    times = Counter(item.name for item in items)
+    times = yield from tallied(item.name for item in items)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
     def act(item: TopicItem) -> TopicResult:
@@ -74,7 +74,7 @@ def _answer_all(broker: Broker, call: Call[KawalTopicsRequest]) -> WaitingSteps:
             result.error_code, result.error_message = error.code, error.message
         return result
 
-    first_of_each = list({item.name: item for item in items}.values())
+    first_of_each = list(dict(zip(map(attrgetter("name"), items), items, strict=True)).values())
     results = yield from made_of(first_of_each, act, per_step=5)
     return pending.answer(KawalTopicsResponse(topics=results))
 

@@ -11,7 +11,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from broker.loop.call import Call
-from broker.loop.slices import Steps, in_slices, made_of
+from broker.loop.slices import Steps, begun, made_of
 from broker.security.authorized_operations import Operation
 from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[ListGroupsRequest]) -> ListGroupsResponse | Steps:
     """Pass the request to the group coordinator, and leave out what the client may not see."""
     with broker.groups.step(call.received_ms) as coordinator:
-        response = coordinator.list_groups(call.request, call.received_ms)
+        steps = coordinator.list_groups(call.request, call.received_ms)
     rights = call.rights
-    if rights is None or rights.may_cluster(Operation.DESCRIBE):
-        return response
-    answer: ListGroupsResponse | Steps = in_slices(_visible(response, rights), len(response.groups))
+    if rights is not None and not rights.may_cluster(Operation.DESCRIBE):
+        steps = _visible(steps, rights)
+    answer: ListGroupsResponse | Steps = begun(steps)
     return answer
 
 
-def _visible(response: ListGroupsResponse, rights: Rights) -> Steps:
+def _visible(steps: Steps, rights: Rights) -> Steps:
+    response: ListGroupsResponse = yield from steps
     shown = yield from made_of(
         response.groups, lambda group: rights.may_group(Operation.DESCRIBE, group.group_id)
     )

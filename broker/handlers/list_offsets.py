@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, chunks, in_slices
+from broker.loop.slices import Offload, Pace, Until, WaitingSteps, chunks, in_slices, size_of
 from broker.storage.leader_epochs import check_leader_epoch, epoch_of
 from broker.storage.partition import Partition
 from broker.storage.timestamps import first_steps, largest_steps
@@ -51,13 +51,13 @@ _SINCE: Final = {
 """The first version that knows a negative timestamp; all others answer UNSUPPORTED_VERSION."""
 
 
-COUNTED_PER_STEP: Final = 500
+COUNTED_PER_STEP: Final = 250
 """The partitions that are counted, to find those asked for twice, between two looks at the time."""
 
 
 def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | WaitingSteps:
     """Answer each partition on its own."""
-    count = sum(len(topic.partitions) for topic in call.request.topics)
+    count = size_of(call.request.topics, lambda topic: topic.partitions)
     answer: ListOffsetsResponse | WaitingSteps = in_slices(_answer_all(broker, call), count)
     return answer
 
@@ -65,17 +65,25 @@ def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsRespons
 def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
     request = call.request
     asked: Counter[tuple[str, int]] = Counter()
+    pace = Pace(COUNTED_PER_STEP)
     for topic in request.topics:
         for part in chunks(topic.partitions, per_step=COUNTED_PER_STEP):
             asked.update((topic.name, partition.partition_index) for partition in part)
+            if pace.due(len(part)):
+                yield None
+        if pace.due():
             yield None
     refused: set[tuple[str, int]] = set()
     response = ListOffsetsResponse(topics=[])
-    done = 0
+    pace = Pace()
     for topic in request.topics:
         answers = ListOffsetsTopicResponse(name=topic.name, partitions=[])
         response.topics.append(answers)
+        if pace.due():
+            yield None
         for item in topic.partitions:
+            if pace.due():
+                yield None
             key = topic.name, item.partition_index
             if key in refused:
                 continue
@@ -89,9 +97,6 @@ def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
                 answers.partitions.append(
                     ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
                 )
-            done += 1
-            if not done % ITEMS_PER_STEP:
-                yield None
     return response
 
 

@@ -15,9 +15,10 @@ the request; v12 by topic id; v13 top-level error.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -40,6 +41,7 @@ from broker.loop.answers import until_durable
 from broker.loop.call import Call, Parked
 from broker.loop.slices import (
     PLAIN_ITEMS_PER_STEP,
+    Pace,
     Steps,
     WaitingSteps,
     chunks,
@@ -74,6 +76,9 @@ TOPICS_PER_SLICE = 100
 LARGE_PARTITION_COUNT = 5000
 """The number of partitions whose encoding takes 2 ms."""
 
+
+MADE_PER_STEP: Final = 100
+"""The partitions that are made between two looks at the time: about 0.1 ms."""
 
 _INTERNAL: Final = {OFFSETS_TOPIC: offsets_topic, TRANSACTIONS_TOPIC: transactions_topic}
 """The topics that are made as their coordinators make them."""
@@ -130,7 +135,8 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         topics=[],
     )
     if _is_about_all(call):
-        usable = [topic for topic in broker.catalogue.by_name.values() if topic.recorded]
+        usable = yield from _recorded(broker)
+        yield from _make_partitions(node_id, epoch, usable)
         if rights is not None:
             seen = yield from made_of(usable, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name))
             usable = list(compress(usable, seen))
@@ -140,7 +146,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     denied: list[MetadataResponseTopic | None] = []
     if rights is not None:
         denied = yield from made_of(asked, lambda item: _denial(broker, item, rights))
-        asked = [item for item, refused in zip(asked, denied, strict=True) if refused is None]
+        asked = list(compress(asked, map(not_, denied)))
     refused: dict[str, ErrorCode] = {}
     room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
@@ -151,9 +157,11 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         error = yield from until_durable(broker.metadata_log, call.received_ms)
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
+    known = yield from made_of(asked, lambda item: _known(broker, item), per_step=PLAIN_ITEMS_PER_STEP)
+    yield from _make_partitions(node_id, epoch, filter(None, known))
     response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, node_id))
     response = yield from _with_operations(call, response)
-    response.topics += [refusal for refusal in denied if refusal is not None]
+    response.topics += filter(None, denied)
     return response
 
 
@@ -173,6 +181,19 @@ def _denial(broker: Broker, item: MetadataRequestTopic, rights: Rights) -> Metad
         is_internal=not by_id and name in INTERNAL_TOPICS,
         partitions=[],
     )
+
+
+def _recorded(broker: Broker) -> Generator[None, None, list[Topic]]:
+    """Return the topics whose creation is durable."""
+    topics = tuple(broker.catalogue.by_name.values())
+    recorded = yield from made_of(topics, lambda topic: topic.recorded, per_step=PLAIN_ITEMS_PER_STEP)
+    return list(compress(topics, recorded))
+
+
+def _known(broker: Broker, item: MetadataRequestTopic) -> Topic | None:
+    if item.topic_id != ZERO_UUID:
+        return broker.catalogue.find_id(item.topic_id)
+    return broker.catalogue.find(item.name or "")
 
 
 def _as_one(response: MetadataResponse) -> MetadataResponse | Steps:
@@ -318,15 +339,32 @@ _made: dict[tuple[int, int], list[MetadataResponsePartition]] = {}
 def _partitions(node_id: int, leader_epoch: int, count: int) -> list[MetadataResponsePartition]:
     """Return `count` partitions from 0 on; those of all topics are alike, so they are made only once."""
     made = _made.setdefault((node_id, leader_epoch), [])
-    nodes = [node_id]
-    for index in range(len(made), count):
-        made.append(
-            MetadataResponsePartition(
-                partition_index=index,
-                leader_id=node_id,
-                leader_epoch=leader_epoch,
-                replica_nodes=nodes,
-                isr_nodes=nodes,
-            )
-        )
+    if len(made) < count:
+        _make_more(made, node_id, leader_epoch, count)
     return made[:count]
+
+
+def _make_more(made: list[MetadataResponsePartition], node_id: int, leader_epoch: int, count: int) -> None:
+    nodes = [node_id]
+    made.extend(
+        MetadataResponsePartition(
+            partition_index=index,
+            leader_id=node_id,
+            leader_epoch=leader_epoch,
+            replica_nodes=nodes,
+            isr_nodes=nodes,
+        )
+        for index in range(len(made), count)
+    )
+
+
+def _make_partitions(node_id: int, leader_epoch: int, topics: Iterable[Topic]) -> Steps:
+    """Make as many partitions as these topics need, in steps: one may have 100,000."""
+    made = _made.setdefault((node_id, leader_epoch), [])
+    pace = Pace(PLAIN_ITEMS_PER_STEP)
+    for topic in topics:
+        while len(made) < topic.partition_count:
+            _make_more(made, node_id, leader_epoch, min(topic.partition_count, len(made) + MADE_PER_STEP))
+            yield
+        if pace.due():
+            yield

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from broker.coordinators.groups import client_of
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Until, WaitingSteps
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Until, WaitingSteps, made_of
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -37,15 +37,18 @@ def handle(broker: Broker, call: Call[OffsetCommitRequest]) -> Parked | WaitingS
 def _in_parts(broker: Broker, call: Call[OffsetCommitRequest]) -> WaitingSteps:
     """Commit a part in each step; return the whole answer when all of them are durable."""
     answers = PartAnswers()
-    for number, part in parts_of(call.request):
-        now_ms = broker.clock.turn_ms
-        with broker.groups.step(now_ms) as coordinator:
-            coordinator.offset_commit(part, client_of(call), answers.expect(number), now_ms)
+    for found in parts_of(call.request):
+        if found is not None:
+            number, part = found
+            now_ms = broker.clock.turn_ms
+            with broker.groups.step(now_ms) as coordinator:
+                coordinator.offset_commit(part, client_of(call), answers.expect_part(number), now_ms)
         yield None
     yield Until(answers.when_complete)
-    topics = [
-        OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=[])
-        for topic in call.request.topics
-    ]
-    answers.put_into(topics)
+    topics = yield from made_of(
+        call.request.topics,
+        lambda topic: OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=[]),
+        per_step=PLAIN_ITEMS_PER_STEP,
+    )
+    yield from answers.put_into(topics)
     return OffsetCommitResponse(topics=topics)

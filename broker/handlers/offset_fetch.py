@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker.coordinators.groups import client_of
 from broker.loop.call import Call
-from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices
+from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, begun
 from broker.security.authorized_operations import Operation
 from groups.offset_fetch import Steps
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> OffsetFetchResponse | WaitingSteps:
     """Pass the request to the group coordinator; answer in slices if very much is asked for."""
-    begun: list[Steps] = []
+    ready: list[Steps] = []
     waiting: list[Callable[[], None]] = []
 
     def begin(steps: Steps) -> None:
-        begun.append(steps)
+        ready.append(steps)
         for resume in waiting:
             resume()
 
     with broker.groups.step(call.received_ms) as coordinator:
-        count = coordinator.offset_fetch(call.request, client_of(call), begin, call.received_ms)
-    steps = _answer(begun, waiting)
+        coordinator.offset_fetch(call.request, client_of(call), begin, call.received_ms)
+    steps = _answer(ready, waiting)
     if call.rights is not None:
         steps = _visible(broker, steps, call.rights)
-    answer: OffsetFetchResponse | WaitingSteps = in_slices(steps, count)
+    answer: OffsetFetchResponse | WaitingSteps = begun(steps)
     return answer
 
 
-def _answer(begun: list[Steps], waiting: list[Callable[[], None]]) -> WaitingSteps:
-    if not begun:
+def _answer(ready: list[Steps], waiting: list[Callable[[], None]]) -> WaitingSteps:
+    if not ready:
         yield Until(waiting.append)
-    return (yield from begun[0])
+    return (yield from ready[0])
 
 
 def _visible(broker: Broker, steps: WaitingSteps, rights: Rights) -> WaitingSteps:

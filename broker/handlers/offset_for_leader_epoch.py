@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import Steps, in_slices, made_by_group
+from broker.loop.slices import Steps, in_slices, made_by_group, size_of
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_for_leader_epoch import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def handle(broker: Broker, call: Call[OffsetForLeaderEpochRequest]) -> OffsetForLeaderEpochResponse | Steps:
     """Answer each partition on its own."""
     topics = call.request.topics
-    count = len(topics) + sum(len(topic.partitions) for topic in topics)
+    count = size_of(topics, lambda topic: topic.partitions)
     answer: OffsetForLeaderEpochResponse | Steps = in_slices(_answer_all(broker, topics), count)
     return answer
 

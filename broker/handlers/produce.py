@@ -32,7 +32,7 @@ from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.coordinators.transactional_rights import denial, is_denied
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread
+from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread, size_of
 from broker.loop.stats import Cause
 from broker.security.authorized_operations import Operation
 from broker.storage.append import Rewriting, any_length, append_batch
@@ -168,8 +168,8 @@ class VnodeAppends:
 
 
 def partition_count(request: ProduceRequest) -> int:
-    """Return the number of partitions that the request names."""
-    return sum(len(topic.partition_data) for topic in request.topic_data)
+    """Return the number of partitions that the request names, or one too high for a slice."""
+    return size_of(request.topic_data, lambda topic: topic.partition_data, enough=PARTITIONS_PER_SLICE)
 
 
 def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | WaitingSteps:
@@ -177,9 +177,8 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | WaitingSteps:
     count = partition_count(call.request)
     if count > PARTITIONS_PER_SLICE and not call.data_owned:
         _own_records(call)
-    answer: Parked | WaitingSteps = in_slices(
-        _append_all(broker, call), count, per_slice=PARTITIONS_PER_SLICE
-    )
+    steps = _append_all(broker, call)
+    answer: Parked | WaitingSteps = in_slices(steps, count, per_slice=PARTITIONS_PER_SLICE)
     return answer
 
 
@@ -217,6 +216,9 @@ def _transactional_batches(
     found: list[Batch] = []
     done = 0
     for topic_data in call.request.topic_data:
+        done += 1
+        if not done % ITEMS_PER_STEP:
+            yield None
         topic = _find_topic(broker, call, topic_data)
         for data in topic_data.partition_data:
             done += 1
@@ -240,7 +242,11 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
     response = ProduceResponse(responses=[])
     pending = PendingProduce(call, response, broker.scheduler.offload)
     failed, done = False, 0
-    for topic_data in request.topic_data:
+    for number, topic_data in enumerate(request.topic_data):
+        if not topic_data.partition_data:
+            if not number % ITEMS_PER_STEP:
+                yield None
+            continue
         topic = _find_topic(broker, call, topic_data)
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
@@ -267,12 +273,11 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 yield pending.until_settled() if not done % APPENDS_PER_COMMIT else None
                 topic = _find_topic(broker, call, topic_data)
         failed = failed or any(answer.error_code for answer in answers)
-        if answers:
-            response.responses.append(
-                TopicProduceResponse(
-                    name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
-                )
+        response.responses.append(
+            TopicProduceResponse(
+                name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
             )
+        )
     if request.acks == ACKS_NONE and failed:
         answer_nothing(call, failed=True)
         return PARKED

@@ -18,8 +18,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.coordinators.group_settings import queue_settings, share_reading
-from broker.coordinators.shares import limits_of
+from broker.coordinators.share_settings import share_settings
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_exchange import ShareExchange, member_of
@@ -101,6 +100,8 @@ class _ShareFetch:
             broker, broker, self._queues, self._member, self._denials, self._answer
         )
         self._deadline_ms = call.received_ms + request.max_wait_ms
+        # When to look again before, because a member may sit idle then.
+        self._look_again_ms: int | None = None
         # What the places of a waiting fetch are told by; whether there were pauses while they were read.
         self._by_key: dict[int, Place] = {}
         self._has_paused = False
@@ -225,13 +226,16 @@ class _ShareFetch:
         if may_wait and not (yield from self._has_enough(places)):
             yield from self._park(places)
             return
-        reader = self._reader(now_ms)
+        reader = self._reader()
         for pause in reader.read(places):
             self._has_paused = True
             yield pause
         self._data.update(reader.found)
         is_empty = not reader.count and not reader.has_error
         if may_wait and is_empty and not (yield from has_errors(self._data)):
+            self._look_again_ms = yield from self._queues.take_over(
+                self._member, places, reader.records_max, now_ms
+            )
             yield from self._park(places)
             for view, position in reader.views:
                 view.began_waiting(position, now_ms)
@@ -239,9 +243,10 @@ class _ShareFetch:
             yield from self._exchange.accept(reader.found)
             self._exchange.done()
 
-    def _reader(self, now_ms: int) -> ShareReader:
+    def _reader(self) -> ShareReader:
         broker, request = self._broker, self._call.request
         group_id = self._member.group_id
+        settings = share_settings(broker, group_id)
         room_bytes = self._call.connection.fetch_room_bytes()
         exact = request.share_acquire_mode == AcquireMode.RECORD_LIMIT
         max_records, room = request.max_records, self._queues.room_of(self._member)
@@ -259,12 +264,11 @@ class _ShareFetch:
             broker,
             self._queues.shares,
             reading,
-            limits=limits_of(broker, group_id),
-            read_committed=share_reading(broker, group_id).read_committed,
+            limits=settings.limits,
+            read_committed=settings.reading.read_committed,
             offload=broker.scheduler.offload,
-            now_ms=now_ms,
-            settings=queue_settings(broker, group_id),
-            wall_ahead_ms=broker.clock.wall_ms(now_ms) - now_ms,
+            clock=broker.clock,
+            settings=settings.queue,
         )
 
     def _has_enough(self, places: Sequence[Place]) -> Generator[None, None, bool]:
@@ -303,10 +307,19 @@ class _ShareFetch:
 
         waiters, has_paused = self._broker.waiters, self._has_paused
         self._weigh(len(places))
+        self._exchange.answered = None
         parked = ParkedCall(
-            self._call, keys=[], size_bytes=0, min_bytes=0, resume=self._resume, ready=is_ready
+            self._call,
+            keys=[],
+            size_bytes=0,
+            min_bytes=0,
+            resume=self._resume,
+            ready=is_ready,
+            alike=self._alike(),
         )
-        waiters.park(parked, deadline_ms=self._deadline_ms)
+        deadline_ms, again_ms = self._deadline_ms, self._look_again_ms
+        waiters.park(parked, deadline_ms=deadline_ms if again_ms is None else min(deadline_ms, again_ms))
+        self._session.is_waiting = True
         for number, part in enumerate(chunks(places)):
             if number:
                 yield
@@ -318,6 +331,13 @@ class _ShareFetch:
                 waiters.resume(parked, self._broker.clock.turn_ms)
                 return
 
+    def _alike(self) -> str | None:
+        """Return the group whose waiting members all get the same, if nothing is up to the member."""
+        group_id = self._member.group_id
+        settings = share_settings(self._broker, group_id)
+        is_own = settings.queue.member_records_max or settings.limits.avoid_last_ms
+        return None if is_own or self._call.request.min_bytes > 1 else group_id
+
     def _wait_keys(self, places: Iterable[Place]) -> Iterator[tuple[int, Place]]:
         for place in places:
             yield self._queues.wait_key(ShareKey(self._member.group_id, *place)), place
@@ -326,6 +346,7 @@ class _ShareFetch:
                 yield topic.partitions[place[1]].wait_key, place
 
     def _resume(self, now_ms: int) -> None:
+        self._exchange.answered = self._answer
         steps = self._again(now_ms)
         waits = next(steps, DONE)
         if waits is not DONE:
@@ -333,6 +354,7 @@ class _ShareFetch:
             self._broker.scheduler.begin(self._call, _from(waits, steps))
 
     def _again(self, now_ms: int) -> WaitingSteps:
+        self._session.is_waiting, self._session.active_ms = False, now_ms
         if len(self._by_key) > PLAIN_ITEMS_PER_STEP:
             yield from emptied(self._by_key)
         yield from self._read(now_ms)

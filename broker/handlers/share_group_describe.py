@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from broker.loop.slices import WaitingSteps, in_slices
-from broker.security.acls import ResourceType
-from broker.security.authorized_operations import GROUP_OPERATIONS, Operation
+from broker.loop.slices import ITEMS_PER_STEP, Steps, begun
+from broker.security.authorized_operations import Operation
+from broker.security.rights import Rights, group_operations
 from groups.share.describe import refused_group
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_describe import (
@@ -25,7 +25,6 @@ from protocol.messages.share_group_describe import (
 
 if TYPE_CHECKING:
     from broker.core import Broker
-    from broker.security.rights import Rights
 
 TOPICS_PER_STEP: Final = 100
 """The topics of members looked at between two looks at the time."""
@@ -34,37 +33,31 @@ HIDDEN_TOPIC: Final = "The group has described topic(s) that the client is not a
 """Kafka's sentence."""
 
 
-def handle(
-    broker: Broker, call: Call[ShareGroupDescribeRequest]
-) -> ShareGroupDescribeResponse | WaitingSteps:
+def handle(broker: Broker, call: Call[ShareGroupDescribeRequest]) -> ShareGroupDescribeResponse | Steps:
     """Pass the request to the group coordinator."""
     with broker.groups.step(call.received_ms) as coordinator:
-        response = coordinator.share(call.received_ms).describe(call.request)
-    rights = call.rights
-    if call.request.include_authorized_operations:
-        for group in response.groups:
-            if not group.error_code:
-                group.authorized_operations = (
-                    GROUP_OPERATIONS
-                    if rights is None
-                    else rights.operations(ResourceType.GROUP, group.group_id)
-                )
-    if rights is None:
-        return response
-    count = sum(
-        1 + len(member.assignment.topic_partitions) for group in response.groups for member in group.members
-    )
-    answer: ShareGroupDescribeResponse | WaitingSteps = in_slices(
-        _visible(response, rights), count, per_slice=TOPICS_PER_STEP
-    )
+        steps = coordinator.share(call.received_ms).describe(call.request)
+    answer: ShareGroupDescribeResponse | Steps = begun(_answer(call, steps))
     return answer
 
 
-def _visible(response: ShareGroupDescribeResponse, rights: Rights) -> WaitingSteps:
+def _answer(call: Call[ShareGroupDescribeRequest], steps: Steps) -> Steps:
+    response: ShareGroupDescribeResponse = yield from steps
+    if call.request.include_authorized_operations:
+        for number, group in enumerate(response.groups, start=1):
+            if not group.error_code:
+                group.authorized_operations = group_operations(call.rights, group.group_id)
+            if not number % ITEMS_PER_STEP:
+                yield
+    return response if call.rights is None else (yield from _visible(response, call.rights))
+
+
+def _visible(response: ShareGroupDescribeResponse, rights: Rights) -> Steps:
     """Refuse the groups with a topic that may not be seen."""
     seen: dict[str, bool] = {}
     looked_at = 0
     for number, group in enumerate(response.groups):
+        looked_at += 1
         for name in _topics(group):
             if name not in seen:
                 seen[name] = rights.may_topic(Operation.DESCRIBE, name)
@@ -73,8 +66,12 @@ def _visible(response: ShareGroupDescribeResponse, rights: Rights) -> WaitingSte
                 response.groups[number] = refused_group(group.group_id, code, HIDDEN_TOPIC)
                 break
             looked_at += 1
-            if not looked_at % TOPICS_PER_STEP:
-                yield None
+            if looked_at >= TOPICS_PER_STEP:
+                looked_at = 0
+                yield
+        if looked_at >= TOPICS_PER_STEP:
+            looked_at = 0
+            yield
     return response
 
 

@@ -19,7 +19,7 @@ from broker.coordinators.groups import partition_of
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Until, WaitingSteps
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, Until, WaitingSteps, made_of
 from broker.storage.transaction_guards import offsets_key
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
@@ -82,11 +82,15 @@ def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Que
 
     try:
         yield Until(start)
-        for number, part in parts_of(request):
+        for found in parts_of(request):
+            if found is None:
+                yield None
+                continue
+            number, part = found
             code = verdicts[0] or question.verdict()
             now_ms = broker.clock.turn_ms
             with broker.groups.step(now_ms) as groups:
-                answered = answers.expect(number)
+                answered = answers.expect_part(number)
                 if code:
                     answered(groups.refuse_txn_commit(part, code, now_ms))
                 else:
@@ -95,15 +99,22 @@ def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Que
     finally:
         question.release()
     yield Until(answers.when_complete)
-    topics = [TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]) for topic in request.topics]
-    answers.put_into(topics)
-    return TxnOffsetCommitResponse(topics=_merged(broker, topics))
+    topics = yield from made_of(
+        request.topics,
+        lambda topic: TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]),
+        per_step=PLAIN_ITEMS_PER_STEP,
+    )
+    yield from answers.put_into(topics)
+    merged = yield from _merged(broker, topics)
+    return TxnOffsetCommitResponse(topics=merged)
 
 
-def _merged(broker: Broker, topics: list[TxnOffsetCommitResponseTopic]) -> list[TxnOffsetCommitResponseTopic]:
+def _merged(broker: Broker, topics: list[TxnOffsetCommitResponseTopic]) -> Steps:
     """Return each topic once; those that exist, and of which no partition was named, are left out."""
     by_name: dict[str, TxnOffsetCommitResponseTopic] = {}
-    for topic in topics:
+    for number, topic in enumerate(topics):
+        if not number % PLAIN_ITEMS_PER_STEP:
+            yield
         if topic.partitions or broker.catalogue.find(topic.name) is None:
             by_name.setdefault(topic.name, TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]))
             by_name[topic.name].partitions += topic.partitions

@@ -11,13 +11,15 @@ Version notes: v2 transaction version, which decides how strictly the epoch is j
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from broker.coordinators.markers import Marker, Result
+from broker.coordinators.markers import Marker, Refused, TopicPartition
 from broker.loop.call import Call
-from broker.loop.slices import Until, WaitingSteps
+from broker.loop.slices import Pace, Until, WaitingSteps, chunks
 from groups.effects import EndMarker
+from protocol.error_codes import ErrorCode
 from protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -30,42 +32,54 @@ from protocol.messages.write_txn_markers import (
 if TYPE_CHECKING:
     from broker.core import Broker
 
+PARTITIONS_PER_STEP: Final = 100
+"""The partitions that are looked at, or answered, between two looks at the time: about 0.1 ms."""
+
 RAISES_EPOCH_SINCE: Final = 2
 """The first transaction.version whose markers have an epoch of their own."""
 
 
 def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
     """Write every marker, then answer when all are durable."""
-    results: list[tuple[int, list[Result]]] = []
+    results: list[WritableTxnMarkerResult] = []
+    pace = Pace(PARTITIONS_PER_STEP)
     for asked in call.request.markers:
-        places = tuple(
-            dict.fromkeys((topic.name, index) for topic in asked.topics for index in topic.partition_indexes)
-        )
-        if not places:
+        found: dict[TopicPartition, None] = {}
+        for topic in asked.topics:
+            for part in chunks(topic.partition_indexes, per_step=PARTITIONS_PER_STEP):
+                found.update(dict.fromkeys(zip(repeat(topic.name), part, strict=False)))
+                if pace.due(len(part)):
+                    yield None
+            if pace.due():
+                yield None
+        if pace.due():
+            yield None
+        if not found:
             continue
+        places = tuple(found)
         report = _Report()
         yield from broker.coordinators.markers.steps(_marker(asked), places, report.take)
         yield Until(report.when_taken)
-        results.append((asked.producer_id, report.results))
-    return WriteTxnMarkersResponse(markers=[_result(*result) for result in results])
+        results.append((yield from _result(asked.producer_id, places, report.refused, pace)))
+    return WriteTxnMarkersResponse(markers=results)
 
 
 class _Report:
-    """The results of one marker, once they are there."""
+    """The outcome of one marker, once it is there."""
 
     def __init__(self) -> None:
-        self.results: list[Result] = []
+        self.refused: Refused = {}
         self._is_taken = False
         self._resume: Callable[[], None] | None = None
 
-    def take(self, results: list[Result]) -> None:
-        """Take the results, and go on if they were waited for."""
-        self.results, self._is_taken = results, True
+    def take(self, refused: Refused) -> None:
+        """Take the outcome, and go on if it was waited for."""
+        self.refused, self._is_taken = refused, True
         if self._resume is not None:
             self._resume()
 
     def when_taken(self, resume: Callable[[], None]) -> None:
-        """Call `resume` when the results are there."""
+        """Call `resume` when the outcome is there."""
         self._resume = resume
         if self._is_taken:
             resume()
@@ -78,14 +92,17 @@ def _marker(asked: WritableTxnMarker) -> Marker:
     return Marker(end, bumps_epoch=asked.transaction_version >= RAISES_EPOCH_SINCE)
 
 
-def _result(producer_id: int, results: list[Result]) -> WritableTxnMarkerResult:
-    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
-    for (name, index), code in results:
-        answer = WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
-        topics.setdefault(name, []).append(answer)
-    return WritableTxnMarkerResult(
-        producer_id=producer_id,
-        topics=[
-            WritableTxnMarkerTopicResult(name=name, partitions=answers) for name, answers in topics.items()
-        ],
-    )
+def _result(
+    producer_id: int, places: tuple[TopicPartition, ...], refused: Refused, pace: Pace
+) -> Generator[None, None, WritableTxnMarkerResult]:
+    topics: dict[str, WritableTxnMarkerTopicResult] = {}
+    for place in places:
+        name, index = place
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = WritableTxnMarkerTopicResult(name=name, partitions=[])
+        code = refused.get(place, ErrorCode.NONE)
+        topic.partitions.append(WritableTxnMarkerPartitionResult(partition_index=index, error_code=code))
+        if pace.due():
+            yield
+    return WritableTxnMarkerResult(producer_id=producer_id, topics=list(topics.values()))

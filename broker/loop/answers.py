@@ -48,6 +48,32 @@ def reply_in_turn(loop: Loop, call: Call[Any]) -> Callable[[object], None]:
     return reply
 
 
+class Awaited:
+    """Several answers that are waited for; they come in any order."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._complete: Callable[[], None] | None = None
+
+    def expect(self, take: Callable[[Response], object]) -> Callable[[Response], None]:
+        """Return the function that takes the next answer, and passes it to `take`."""
+        self._open += 1
+
+        def answered(response: Response) -> None:
+            take(response)
+            self._open -= 1
+            if not self._open and self._complete is not None:
+                self._complete()
+
+        return answered
+
+    def when_complete(self, resume: Callable[[], None]) -> None:
+        """Call `resume` when every answer has come."""
+        self._complete = resume
+        if not self._open:
+            resume()
+
+
 class Item(Protocol):
     """The part of an answer about one of the things to be changed."""
 

@@ -75,6 +75,9 @@ class Auditor(Protocol):
     def reloaded(self, changes: Mapping[str, str]) -> None:
         """Note keys that the operator has changed in the file, with their new values."""
 
+    def users_changed(self, path: str, *, added: list[str], removed: list[str], changed: list[str]) -> None:
+        """Note users whom the operator has added, removed, or given another password in a file."""
+
     def failed(self, call: Any, response: object) -> None:
         """Note an answer with errors."""
 

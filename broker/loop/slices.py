@@ -17,8 +17,7 @@ scheduler.py runs the slices.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence, Sized
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -31,11 +30,32 @@ ITEMS_PER_STEP: Final = 25
 PLAIN_ITEMS_PER_STEP: Final = 500
 """The same for items of which only a field is looked at."""
 
+STEPS_AT_ONCE: Final = 4
+"""The steps that `begun` takes without a pause: they have the size of a step, so about 1 ms."""
+
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 Group = TypeVar("Group")
 Made = TypeVar("Made")
 Finished = TypeVar("Finished")
+
+
+class Pace:
+    """Counts what steps handle, and says when a step's worth is done."""
+
+    __slots__ = ("_done", "_per_step")
+
+    def __init__(self, per_step: int = ITEMS_PER_STEP) -> None:
+        self._done = 0
+        self._per_step = per_step
+
+    def due(self, count: int = 1) -> bool:
+        """Count items, and return True if it is time for a pause."""
+        self._done += count
+        if self._done < self._per_step:
+            return False
+        self._done = 0
+        return True
 
 
 class Until:
@@ -83,9 +103,38 @@ def in_slices(steps: WaitingSteps, count: int, *, per_slice: int = ITEMS_PER_SLI
     return _from(waits, steps)
 
 
+def begun(steps: WaitingSteps) -> Any:
+    """Return the response of steps if a few of them make it, or the rest of the steps.
+
+    For steps whose number is not known beforehand.
+    """
+    try:
+        for _ in range(STEPS_AT_ONCE):
+            if (waits := next(steps)) is not None:
+                return _from(waits, steps)
+    except StopIteration as end:
+        return end.value
+    return steps
+
+
 def _from(waits: Until, steps: WaitingSteps) -> WaitingSteps:
     yield waits
     return (yield from steps)
+
+
+def size_of(
+    groups: Iterable[Group], items_of: Callable[[Group], Sized | None], *, enough: int = ITEMS_PER_SLICE
+) -> int:
+    """Return the number of items in groups, such as topics; one without items counts as one.
+
+    Of very many it is a number above `enough`.
+    """
+    count = 0
+    for group in groups:
+        count += len(items_of(group) or ()) or 1
+        if count > enough:
+            break
+    return count
 
 
 def at_once(steps: Generator[None, None, Made]) -> Made:
@@ -164,16 +213,23 @@ def made_by_group(
     items_of: Callable[[Group], Iterable[Item]],
     make: Callable[[Group, Item], Made],
     finish: Callable[[Group, list[Made]], Finished],
+    *,
+    per_step: int = ITEMS_PER_STEP,
 ) -> Generator[None, None, list[Finished]]:
     """Return `finish(group, made)` for each group, such as a topic, `made` being those of its items.
 
-    It yields after a step's worth of items, and of groups without any.
+    It yields after a step's worth of groups and items.
     """
     finished_groups: list[Finished] = []
+    pace = Pace(per_step)
     for group in groups:
-        made = yield from made_of(items_of(group), partial(make, group))
+        made: list[Made] = []
+        for item in items_of(group):
+            made.append(make(group, item))
+            if pace.due():
+                yield
         finished_groups.append(finish(group, made))
-        if not len(finished_groups) % ITEMS_PER_STEP:
+        if pace.due():
             yield
     return finished_groups
 

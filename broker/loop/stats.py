@@ -11,8 +11,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from broker.loop.histogram import Histogram
+from broker.loop.listener_stats import ListenerStats
 from broker.loop.refused_clients import RefusedClients
 from broker.loop.request_stats import ApiStats, RequestStats, Timed
+from broker.loop.security_stats import SecurityStats
 from broker.loop.software import SoftwareCounts
 from broker.loop.turns import Turns
 
@@ -65,6 +67,8 @@ class Stats:
         "dead_letter_failures",
         "dead_letters_held",
         "dead_letters_written",
+        "listeners",
+        "logins",
         "on_logged",
         "received_bytes",
         "refused_clients",
@@ -95,6 +99,9 @@ class Stats:
         self.connections_opened = 0
         self.software = SoftwareCounts()
         self.connections_refused = 0
+        # By the listener's name.
+        self.listeners: dict[str, ListenerStats] = {}
+        self.logins = SecurityStats()
         self.refused_clients = RefusedClients()
         # By the key of the quota: requests whose clients had to wait, and for how long.
         self.throttled: Counter[str] = Counter()
@@ -146,8 +153,11 @@ class Stats:
     def failed(self, api_key: int, version: int, codes: list[int]) -> None:
         """Count the error codes of an answer."""
         errors = self.request_stats(api_key, version).errors
-        for code in codes:
-            errors[code] = errors.get(code, 0) + 1
+        if len(codes) == 1:
+            errors[codes[0]] = errors.get(codes[0], 0) + 1
+            return
+        for code, count in Counter(codes).items():
+            errors[code] = errors.get(code, 0) + count
 
     def committed(self, *, duration_ns: int, sync_ns: int, batches: int, size_bytes: int) -> None:
         """Count a commit."""

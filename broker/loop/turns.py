@@ -21,6 +21,9 @@ from typing import Final, Protocol
 from broker.loop.histogram import Histogram
 from protocol.api_keys import ApiKey
 
+PAGE_NS: Final = 10_000_000
+"""The time for which a page counts as being made: most take less."""
+
 BUDGET_NS: Final = 5_000_000
 """The processor time that a turn may take: with it, a client waits some milliseconds for any other."""
 
@@ -78,6 +81,7 @@ class Turns:
         "most",
         "number",
         "on_slow",
+        "page_until_ns",
         "running",
         "sending",
         "sockets",
@@ -120,6 +124,8 @@ class Turns:
         self.longest_before_ns = 0
         # A watcher that sleeps while no turn lasts is woken by the next.
         self.asleep = False
+        # The moment until which a page is made, outside the turns.
+        self.page_until_ns = 0
         self.wake: Callable[[], None] = _nothing
         # Called at the end of a turn over budget with its duration and processor time.
         self.on_slow: Callable[[int, int], None] | None = None
@@ -181,6 +187,10 @@ class Turns:
                 self.on_slow(duration_ns, cpu_ns)
         # A finished call must not be kept in memory by an idle loop.
         self.longest = self.sockets
+
+    def asked_for_page(self) -> None:
+        """Note that a page is made for a client of HTTP, which takes some visits to trio."""
+        self.page_until_ns = self.clock_ns() + PAGE_NS
 
     @contextmanager
     def aside(self, task: Task) -> Iterator[None]:

@@ -6,7 +6,7 @@ when enough is there or its deadline has come. So an append costs nothing on str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -25,7 +25,7 @@ AT_ONCE_MAX: Final = 32
 class ParkedCall:
     """A call that had too little to return.  `resume(now_ms)` looks again and answers."""
 
-    __slots__ = ("call", "keys", "min_bytes", "ready", "resume", "size_bytes", "timer")
+    __slots__ = ("alike", "call", "keys", "min_bytes", "ready", "resume", "size_bytes", "timer")
 
     def __init__(
         self,
@@ -36,10 +36,13 @@ class ParkedCall:
         min_bytes: int,
         resume: Callable[[int], None],
         ready: Callable[[int], bool] | None = None,
+        alike: Hashable = None,
     ) -> None:
         self.call = call
         # Whether what has arrived under a key is of use; None: it always is.
         self.ready = ready
+        # What is of no use for one call is of none for those after it with the same value; None: it may be.
+        self.alike = alike
         # The keys it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
         self.keys = keys
         # The bytes that are there already, and the number that resumes the call.
@@ -112,9 +115,15 @@ class Waiters:
     def advanced(self, key: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and resume the calls that now have enough."""
         ready = 0
+        useless: set[Hashable] = set()
         for parked in tuple(self._by_key.get(key, {}).values()):
             parked.size_bytes += added_bytes
-            if parked.size_bytes >= parked.min_bytes and (parked.ready is None or parked.ready(key)):
+            if parked.size_bytes < parked.min_bytes or parked.alike in useless:
+                continue
+            if parked.ready is not None and not parked.ready(key):
+                if parked.alike is not None:
+                    useless.add(parked.alike)
+            else:
                 ready += 1
                 if ready <= AT_ONCE_MAX:
                     self._finish(parked, now_ms)

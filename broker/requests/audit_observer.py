@@ -33,6 +33,9 @@ SHOWN_MAX: Final = 5
 VISITED_MAX: Final = 500
 """The items of an answer that are looked at for names: an answer may have 100,000."""
 
+OPERATOR: Final = "(the operator)"
+"""The user of changes in files and on command lines of the host."""
+
 _CLAIMED: Final = re.compile(r"user (?:'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")")
 
 
@@ -41,11 +44,11 @@ class AuditObserver(Watcher):
 
     def begin(self, call: Call[Any]) -> object | None:
         """Look at what a request of WATCHED would change; return the response if it may not."""
-        watched = WATCHED.get(call.api_key)
-        if watched is None:
+        begin = WATCHED.get(call.api_key)
+        if begin is None:
             return None
-        answered = watched.begin(self, call)
-        if answered is not None and watched.refused and self.blocked:
+        answered = begin(self, call)
+        if answered is not None and self.blocked:
             text = refusal_text(self.blocked)
             return refusal(call.api_key, call.request, ErrorCode.POLICY_VIOLATION, text)
         call.audited = answered
@@ -72,7 +75,28 @@ class AuditObserver(Watcher):
 
     def reloaded(self, changes: Mapping[str, str]) -> None:
         """Record what the operator has changed in the file of settings."""
-        self.trail.record("configs.reloaded", user="(the operator)", after=changes)
+        self.trail.record("configs.reloaded", user=OPERATOR, after=changes)
+
+    def users_changed(self, path: str, *, added: list[str], removed: list[str], changed: list[str]) -> None:
+        """Record what the operator has changed in a file of hashed passwords: the names, and no more."""
+        self.trail.record(
+            "users.reloaded",
+            user=OPERATOR,
+            resource={"type": "file", "name": path},
+            added=added or None,
+            removed=removed or None,
+            changed=changed or None,
+        )
+
+    def user_added(self, name: str) -> None:
+        """Record a user whom the operator has added at the start."""
+        mechanisms = sorted(self.broker.catalogue.scram_credentials.get(name, {}))
+        self.trail.record(
+            "user.added",
+            user=OPERATOR,
+            resource={"type": "user", "name": name},
+            after={"mechanisms": mechanisms, "new": mechanisms},
+        )
 
     def failed(self, call: Call[Any], response: object) -> None:
         """Record an answer that denies something; other errors are no matter of security."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from broker.catalogue.config_resources import ResourceType
 from broker.loop.auditor import actor_of
@@ -17,6 +17,7 @@ from broker.security.audit_trail import ITEMS_MAX, AuditTrail
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_databases import DatabaseAction
+from protocol.messages.kawal_queue_changes import QueueAction
 
 TOPICS_MAX: Final = 100
 """The topics of one request that have events of their own; the rest are counted."""
@@ -129,6 +130,20 @@ def _offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
     request = call.request
     if request.generation_id_or_member_epoch >= 0 or request.member_id:
         return None
+    return _moves(watcher, call, None)
+
+
+def _txn_offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
+    """Watch commits without a member that count once their transaction has committed."""
+    request = call.request
+    if request.generation_id >= 0 or request.member_id:
+        return None
+    return _moves(watcher, call, request.transactional_id)
+
+
+def _moves(watcher: Watcher, call: Call[Any], transaction: str | None) -> Answered:
+    """Look at offsets that a request sets for a group, in a transaction perhaps."""
+    request = call.request
     broker, group, looks = watcher.broker, request.group_id, _Looks()
     before: dict[str, object] = {}
     after: dict[str, object] = {}
@@ -153,9 +168,45 @@ def _offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
             **actor,
             resource={"type": "group", "name": group},
             errors=failed or None,
+            transaction=transaction,
             before=before,
             after=after,
         )
+
+    return answered
+
+
+def _queue_changes(watcher: Watcher, call: Call[Any]) -> Answered:
+    request = call.request
+    event = "queue.purged" if request.action == QueueAction.PURGE else "queue.released"
+
+    def answered(response: Any) -> None:
+        codes: dict[str, int] = _codes(response.topics, "topic_name")
+        after = {
+            topic.topic_name: sum(item.records for item in topic.partitions)
+            for topic in response.topics[:ITEMS_MAX]
+        }
+        if response.error_code:
+            codes = {"group": response.error_code}
+        group, member = request.group_id, request.member_id
+        watcher.tell(call, event, "group", group, codes, member=member, records=after or None)
+
+    return answered
+
+
+def _markers(watcher: Watcher, call: Call[Any]) -> Answered:
+    """Watch markers: by them tools end transactions of others."""
+    asked = {marker.producer_id: marker for marker in call.request.markers[:TOPICS_MAX]}
+
+    def answered(response: Any) -> None:
+        for marker in response.markers[:TOPICS_MAX]:
+            codes = _codes(marker.topics, "name")
+            done = asked.get(marker.producer_id)
+            after = (
+                None if done is None else {"epoch": done.producer_epoch, "committed": done.transaction_result}
+            )
+            watcher.tell(call, "transaction.ended", "producer", str(marker.producer_id), codes, after=after)
+        _tell_rest(watcher, call, "transaction.ended", len(response.markers))
 
     return answered
 
@@ -268,24 +319,20 @@ def _tell_rest(watcher: Watcher, call: Call[Any], event: str, count: int) -> Non
         watcher.trail.record("audit.repeats", **actor, of=event, left_out=count - TOPICS_MAX)
 
 
-class Watched(NamedTuple):
-    """A kind of request that is watched."""
+Begin = Callable[[Watcher, Call[Any]], Answered | None]
+"""Looks at a request before it is handled; None: it changes nothing that is told."""
 
-    begin: Callable[[Watcher, Call[Any]], Answered | None]
-    refused: bool = True
-    """Whether it is refused while nothing can be recorded."""
-
-
-WATCHED: Final[dict[int, Watched]] = {
-    ApiKey.DELETE_GROUPS: Watched(_delete_groups),
-    ApiKey.OFFSET_DELETE: Watched(_offset_delete),
-    # Consumers that have no members need it.
-    ApiKey.OFFSET_COMMIT: Watched(_offset_commit, refused=False),
-    ApiKey.DELETE_RECORDS: Watched(_delete_records),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.reset")),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Watched(_share_offsets("group.offsets.deleted")),
-    ApiKey.KAWAL_DATABASES: Watched(_databases),
-    # What it does with the catalogue is refused there.
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: Watched(_loggers, refused=False),
+WATCHED: Final[dict[int, Begin]] = {
+    ApiKey.DELETE_GROUPS: _delete_groups,
+    ApiKey.OFFSET_DELETE: _offset_delete,
+    ApiKey.OFFSET_COMMIT: _offset_commit,
+    ApiKey.TXN_OFFSET_COMMIT: _txn_offset_commit,
+    ApiKey.WRITE_TXN_MARKERS: _markers,
+    ApiKey.DELETE_RECORDS: _delete_records,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _share_offsets("group.offsets.reset"),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _share_offsets("group.offsets.deleted"),
+    ApiKey.KAWAL_DATABASES: _databases,
+    ApiKey.KAWAL_QUEUE_CHANGES: _queue_changes,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _loggers,
 }
-"""The requests by API."""
+"""The requests by API; those that change something are refused while that cannot be told."""

@@ -24,12 +24,16 @@ from broker.loop.stats import Cause
 from broker.requests.gate import Checks, Gate, GateClosed, Held
 from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError, TooManyElements, UnsupportedVersion
+from protocol.schema import declaration
 from protocol.wire import decode, decode_narrow
 
 logger = logging.getLogger("kawal.broker")
 
 WIDE_FRAME_BYTES: Final = 4 << 10
 """Frames below this size are decoded on the event loop, whatever they hold: in 4 ms at most."""
+
+SLOW_FRAME_BYTES: Final = 1 << 10
+"""The same for messages whose codecs are not generated, and take ten times as long."""
 
 COPIED_FRAME_BYTES: Final = 1 << 20
 """Larger ones, but for Produce, whose records are not copied, are decoded by a thread: a field of 15 MiB
@@ -71,7 +75,9 @@ class Dispatcher:
             return
         request_type = api.request_type()
         try:
-            if len(data) < WIDE_FRAME_BYTES:
+            if len(data) < SLOW_FRAME_BYTES or (
+                len(data) < WIDE_FRAME_BYTES and declaration(request_type).hot
+            ):
                 call.request, _ = decode(request_type, call.version, data, position)
             else:
                 call.request, _ = decode_narrow(request_type, call.version, data, position, NARROW_ELEMENTS)

@@ -120,6 +120,21 @@ def _alter_quotas(response: Any, request: Any, code: ErrorCode, message: str) ->
     )
 
 
+def _incremental_alter_configs(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+    made = _parts("incremental_alter_configs").AlterConfigsResourceResponse
+    return response(
+        responses=[
+            made(
+                error_code=code,
+                error_message=message,
+                resource_type=item.resource_type,
+                resource_name=item.resource_name,
+            )
+            for item in request.resources
+        ]
+    )
+
+
 def _offset_commit(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
     parts = _parts("offset_commit")
     return response(
@@ -231,6 +246,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.DELETE_GROUPS: _delete_groups,
     ApiKey.DELETE_RECORDS: _delete_records,
     ApiKey.WRITE_TXN_MARKERS: _write_txn_markers,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
     ApiKey.OFFSET_COMMIT: _offset_commit,
     ApiKey.TXN_OFFSET_COMMIT: _txn_offset_commit,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions,

@@ -61,3 +61,8 @@ class Rights:
         if kind == ResourceType.CLUSTER and not self.may_cluster(Operation.DESCRIBE):
             return 0
         return self._authorizer.operations(self._principal, self._host, kind, name) & _SHOWN[kind]
+
+
+def group_operations(rights: Rights | None, group_id: str) -> int:
+    """Return the `authorized_operations` of a group; without an authorizer they are all."""
+    return GROUP_OPERATIONS if rights is None else rights.operations(ResourceType.GROUP, group_id)

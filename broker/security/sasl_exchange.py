@@ -16,13 +16,14 @@ class LoginRefused(Exception):
     """A client is not let in; the text is for the log and has no secret.
 
     `told` is for the client; "" stands for a sentence that tells no reason.  Unless `answered`, the
-    connection closes without an answer.
+    connection closes without an answer.  `by_token`: it showed a delegation token.
     """
 
-    def __init__(self, why: str, *, told: str = "", answered: bool = True) -> None:
+    def __init__(self, why: str, *, told: str = "", answered: bool = True, by_token: bool = False) -> None:
         super().__init__(why)
         self.told = told
         self.answered = answered
+        self.by_token = by_token
 
 
 class Challenge(NamedTuple):

@@ -62,6 +62,7 @@ class ScramExchange:
 
     __slots__ = (
         "_bearer",
+        "_by_token",
         "_credential",
         "_decoy_key",
         "_find",
@@ -93,6 +94,7 @@ class ScramExchange:
         self._find = find
         self._find_token = find_token
         self._bearer: Bearer | None = None
+        self._by_token = False
         self._nonce = nonce
         self._decoy_key = decoy_key
         self._credential: Credential | None = None
@@ -119,6 +121,7 @@ class ScramExchange:
         self._nonce = found["nonce"] + self._nonce
         if not _asks_for_token(found["extensions"]):
             return self._challenge(self._find(self._user))
+        self._by_token = True
         bearer = self._bearer = self._find_token(self._user)
         if bearer is not None and bearer.credential is None:
             return Pending(lambda: self._challenge(bearer.make()))
@@ -167,7 +170,7 @@ class ScramExchange:
         return hmac.digest(self._decoy_key, self._user.encode(), "sha256")[:24]
 
     def _refused(self, why: str) -> LoginRefused:
-        return LoginRefused(f"user {self._user!r}: {why}")
+        return LoginRefused(f"user {self._user!r}: {why}", by_token=self._by_token)
 
 
 def _asks_for_token(extensions: str) -> bool:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from broker.catalogue.audited_changes import ChangeAudit
 from broker.config.config import Config
-from broker.connections.connection import Connection
 from broker.core import Broker
 from broker.requests.audit_observer import AuditObserver
 from broker.security.audit_trail import AuditTrail, Batch, Done, Sink
@@ -23,17 +22,22 @@ Submit = Callable[[Callable[[], object], Callable[[Exception | None], None]], No
 
 
 def start_audit(
-    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers
+    broker: Broker,
+    config: Config,
+    listeners: list[Listener],
+    workers: DiskWorkers,
+    *,
+    file: AuditFile | None,
+    added: Iterable[str] = (),
 ) -> Callable[[], None]:
     """Record logins, denied requests and changes from now on; return what writes the rest at the end.
 
-    Raises: StartError, if the file cannot be opened.
+    `added` are users whom the operator has added at this start.
     """
-    file = _open_file(config)
     trail = make_trail(broker, config, line_maker(file, workers.submit_audit))
-    for listener in listeners:
-        listener.begin_login = _naming(listener.name, listener.begin_login)
     trail.record("server.started", listeners=[f"{each.name}://{each.bound.text}" for each in listeners])
+    for name in added:
+        AuditObserver(trail, broker).user_added(name)
 
     def finish() -> None:
         trail.record("server.stopped")
@@ -55,7 +59,8 @@ def _write_rest(file: AuditFile, events: list[dict[str, object]]) -> None:
         logger.error("%d events were not written to %s: %s", len(events), file.path, error)
 
 
-def _open_file(config: Config) -> AuditFile | None:
+def open_audit_file(config: Config) -> AuditFile | None:
+    """Open the file of the audit log if there is one.  Raises: StartError."""
     path = config.kawal_audit_file
     if path is None:
         return None
@@ -114,14 +119,3 @@ def line_maker(file: AuditFile | None, submit: Submit) -> Sink:
         submit(work, worked)
 
     return write
-
-
-def _naming(name: str, begin_login: Callable[[Connection], None] | None) -> Callable[[Connection], None]:
-    """Return what tells a new connection its listener, then begins its login if there is one."""
-
-    def begin(connection: Connection) -> None:
-        connection.listener = name
-        if begin_login is not None:
-            begin_login(connection)
-
-    return begin

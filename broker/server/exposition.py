@@ -27,6 +27,8 @@ from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.server.audit_exposition import audit_families
 from broker.server.group_exposition import group_families
+from broker.server.listener_exposition import listener_families
+from broker.server.security_exposition import login_families, token_families
 from broker.server.transaction_exposition import transaction_families
 from broker.snapshot import HistogramCopy, Snapshot
 from protocol.error_codes import ErrorCode
@@ -230,14 +232,9 @@ def _plain_families(snapshot: Snapshot) -> Iterator[Metric]:
         closed.add_metric([cause], count)
     yield closed
     yield from _quota_families(snapshot)
-    until = GaugeMetricFamily(
-        "kawal_tls_certificate_expiry_timestamp_seconds",
-        "The end of the certificate that a listener gives to new connections.",
-        labels=["listener"],
-    )
-    for listener, seconds in snapshot.certificates_until_s.items():
-        until.add_metric([listener], seconds)
-    yield until
+    yield from listener_families(snapshot)
+    yield from login_families(snapshot.logins)
+    yield from token_families(snapshot.tokens, snapshot.logins)
     software = GaugeMetricFamily(
         "kawal_connections_by_software",
         "Connections by the software that the client names.",

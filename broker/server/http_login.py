@@ -28,7 +28,7 @@ from broker.security.plain_passwords import PlainPasswords
 from broker.security.rights import Rights
 from broker.security.sasl_plain import Passwords
 from broker.security.scram_passwords import ScramPasswords
-from broker.server.http import Headers, Page
+from broker.server.http_conversation import Headers, Page
 from broker.server.password_file import PasswordFile
 
 LISTENER: Final = "HTTP"

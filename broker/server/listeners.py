@@ -122,9 +122,21 @@ def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
     Raises:
         StartError: the address that the operator asked for is in use or not ours.
     """
-    if config.kawal_http_listen == HTTP_OFF:
+    cure = "choose another address with --http, or none"
+    return _open_web(config, "kawal.http.listen", config.kawal_http_listen, "metrics", cure)
+
+
+def open_console_listener(config: Config) -> tuple[socket.socket | None, str]:
+    """Bind `kawal.console.listeners` likewise.  Raises: StartError."""
+    cure = "choose another address with --set kawal.console.listeners=HOST:PORT, or none"
+    return _open_web(config, "kawal.console.listeners", config.kawal_console_listeners, "the console", cure)
+
+
+def _open_web(config: Config, key: str, text: str, what: str, cure: str) -> tuple[socket.socket | None, str]:
+    """Bind an address of HTTP: one that is a default may be in use."""
+    if text == HTTP_OFF:
         return None, ""
-    endpoint = parse_endpoint(config.kawal_http_listen)
+    endpoint = parse_endpoint(text)
     family, address = _resolve(endpoint)
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -134,9 +146,9 @@ def open_http_listener(config: Config) -> tuple[socket.socket | None, str]:
         sock.listen(HTTP_BACKLOG)
     except OSError as error:
         sock.close()
-        reason = f"cannot serve metrics on {endpoint.text}: {(error.strerror or str(error)).lower()}"
-        if "kawal.http.listen" in config.set_by_operator:
-            raise StartError(f"{reason}; choose another address with --http, or none") from error
+        reason = f"cannot serve {what} on {endpoint.text}: {(error.strerror or str(error)).lower()}"
+        if key in config.set_by_operator:
+            raise StartError(f"{reason}; {cure}") from error
         return None, reason
     return sock, ""
 

@@ -99,7 +99,8 @@ class Operations:
 
                 errors, local = self._broker.internal_errors, is_loopback(self._endpoint.host)
                 judge = None if local or self._broker.config.kawal_insecure else await self._make_judge()
-                self._server = HttpServer(routes, errors, local=local, judge=judge)
+                turns = self._broker.stats.turns
+                self._server = HttpServer(routes, errors, local=local, judge=judge, turns=turns)
             return self._server
 
     async def _make_judge(self) -> Judge:

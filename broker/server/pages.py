@@ -14,7 +14,8 @@ from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.core import Broker
 from broker.server.exposition import render
-from broker.server.http import HttpRequest, Page, Route
+from broker.server.http import Route
+from broker.server.http_conversation import HttpRequest, Page
 from broker.snapshot import Snapshot, not_ready
 
 if TYPE_CHECKING:

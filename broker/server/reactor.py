@@ -64,6 +64,9 @@ A log needs 6 µs to say that it has none, which was a third of a turn with 16 v
 VISIT_NS: Final = 5_000_000
 """The time between two visits to trio while there is work; a turn that takes long comes on top."""
 
+VISIT_BESIDE_PAGES_NS: Final = 1_000_000
+"""The same while a page is made, which takes several visits: a health check should not wait for each."""
+
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
 
@@ -125,7 +128,8 @@ class Reactor:
 
     def take_turns(self) -> None:
         """Take turns until nothing more comes, a timer is due, or trio has to be visited."""
-        visit_ns = self._turns.clock_ns() + VISIT_NS
+        now_ns = self._turns.clock_ns()
+        visit_ns = now_ns + (VISIT_NS if now_ns >= self._turns.page_until_ns else VISIT_BESIDE_PAGES_NS)
         self.turn()
         while (left_ns := visit_ns - self._turns.clock_ns()) > 0:
             if self._pending:
@@ -220,6 +224,8 @@ class Reactor:
 
     def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> None:
         """Serve the sockets of a level for so long, and at least one."""
+        if not level:
+            return
         clock_ns, cpu_ns = self._turns.clock_ns, self._turns.cpu_ns
         ends_ns = clock_ns() + share_ns
         before_ns = cpu_ns()

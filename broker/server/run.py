@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -23,7 +23,13 @@ from broker.core import Broker
 from broker.loop.stats import Stats
 from broker.server import logs, thread_dump
 from broker.server.collector import calm_collector
-from broker.server.listeners import Listener, StartError, open_http_listener, open_listeners
+from broker.server.listeners import (
+    Listener,
+    StartError,
+    open_console_listener,
+    open_http_listener,
+    open_listeners,
+)
 from broker.server.notify import READY, STOPPING, show_life, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
@@ -35,6 +41,8 @@ from broker.storage.schemas import Lookups
 from wal.disk import OsDisk
 
 if TYPE_CHECKING:
+    from broker.server.audit_file import AuditFile
+    from broker.server.console_host import ConsoleProgram
     from broker.server.tls import TlsListeners
 
 logger = logging.getLogger("kawal.server")
@@ -42,6 +50,9 @@ logger = logging.getLogger("kawal.server")
 THREAD_SWITCH_SECONDS: Final = 0.0005
 """A disk thread with a result should not wait the usual 5 ms for the interpreter."""
 
+
+PRIVATE: Final = 0o077
+"""The permissions that new files and folders do not have: records are for the server's own user."""
 
 _STARTED_NS: Final = time.time_ns() - time.monotonic_ns()
 
@@ -66,33 +77,30 @@ def main(
     pages: Pages = standard_pages,
     load: Load | None = None,
     users: Mapping[str, dict[str, str]] | None = None,
+    console: ConsoleProgram | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status.
 
     `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
-    pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file.
-    `users` get these SCRAM credentials unless they exist.
+    pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file. `users`
+    get these SCRAM credentials unless they exist; `console` is started when its address is first used.
 
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
     """
     logs.set_up(json_lines=config.kawal_log_format == "json", level=config.kawal_log_level)
     thread_dump.prepare()
-    _raise_open_files_limit()
-    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    # A record batch over the process's file size limit must fail one write, not end the process.
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    # The file was read a moment ago; until the server runs there is nothing to change.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _prepare_process()
     sockets = ExitStack()
+    added: list[str] = []
     with sockets:
         tls = _open_tls(config)
         listeners = open_listeners(config, tls)
         for listener in listeners:
             sockets.callback(listener.socket.close)
-        http, http_problem = open_http_listener(config)
-        if http is not None:
-            sockets.callback(http.close)
+        web = _open_web(config, pages, console, sockets)
+        # Before anything is changed: what could not be told is not done.
+        audit_file = _open_audit_file(config)
         workers = DiskWorkers(0)
         sockets.callback(workers.stop)
         broker = open_broker(
@@ -105,32 +113,56 @@ def main(
             offload=workers.submit_task,
             lookups=Lookups(registry_of, workers.submit_outside),
             users=users,
+            user_added=added.append,
         )
         # A start that ends here must not look like a crash to the next one.
         sockets.callback(lambda: broker.close(now_ms()))
+        finish = _start_audit(broker, config, listeners, workers, audit_file, added)
+        sockets.callback(finish)
         if any(spec.protocol.sasl for spec in config.specs):
             from broker.server.login_setup import open_logins  # most servers have no logins
 
             open_logins(broker, config, listeners, workers.submit_outside)
-        finish = _start_audit(broker, config, listeners, workers)
         sockets.pop_all()
-    status: int = trio.run(_serve, broker, workers, listeners, http, http_problem, ready, pages, load, tls)
+    status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls)
     finish()
     return status
 
 
-def _start_audit(
-    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers
-) -> Callable[[], None]:
-    """Record what happens if that is asked for; return what writes the rest at the end.
+def _prepare_process() -> None:
+    """Set what holds for the whole process."""
+    os.umask(PRIVATE)
+    _raise_open_files_limit()
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    # A record batch over the process's file size limit must fail one write, not end the process.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # The file was read a moment ago; until the server runs there is nothing to change.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
-    Raises: StartError.
-    """
+
+def _open_audit_file(config: Config) -> AuditFile | None:
+    """Open the file of the audit log, if there is one.  Raises: StartError."""
+    if config.kawal_audit_file is None:
+        return None
+    from broker.server.audit_setup import open_audit_file  # most servers have no audit log
+
+    return open_audit_file(config)
+
+
+def _start_audit(
+    broker: Broker,
+    config: Config,
+    listeners: list[Listener],
+    workers: DiskWorkers,
+    file: AuditFile | None,
+    added: list[str],
+) -> Callable[[], None]:
+    """Record what happens if that is asked for; return what writes the rest at the end."""
     if not config.audited:
         return lambda: None
     from broker.server.audit_setup import start_audit  # most servers have no audit log
 
-    return start_audit(broker, config, listeners, workers)
+    return start_audit(broker, config, listeners, workers, file=file, added=added)
 
 
 def _open_tls(config: Config) -> TlsListeners | None:
@@ -158,6 +190,42 @@ def registry_of(config: Config) -> Callable[[str], Any]:
     ).ask
 
 
+class Web(NamedTuple):
+    """The sockets of HTTP and what is served on them."""
+
+    http: socket.socket | None
+    pages: Pages
+    console_socket: socket.socket | None
+    console: ConsoleProgram | None
+    problems: list[str]
+    """Reasons why something is not served."""
+
+    def start(self, nursery: trio.Nursery, broker: Broker, listeners: list[Listener]) -> None:
+        """Serve."""
+        for problem in filter(None, self.problems):
+            logger.warning("%s; the server runs without it", problem)
+        if self.http is not None:
+            nursery.start_soon(Operations(broker, self.http, now_ms, self.pages).run)
+        if self.console_socket is not None and self.console is not None:
+            from broker.server.console_host import ConsoleHost, hand_over_of, url_of
+
+            given = hand_over_of(broker.config, listeners)
+            host = ConsoleHost(self.console_socket, self.console, given, broker.internal_errors)
+            nursery.start_soon(host.run)
+            self.console.announce(url_of(self.console_socket))
+
+
+def _open_web(config: Config, pages: Pages, console: ConsoleProgram | None, sockets: ExitStack) -> Web:
+    """Bind the addresses of HTTP.  Raises: StartError."""
+    http, http_problem = open_http_listener(config)
+    if http is not None:
+        sockets.callback(http.close)
+    console_socket, console_problem = open_console_listener(config) if console else (None, "")
+    if console_socket is not None:
+        sockets.callback(console_socket.close)
+    return Web(http, pages, console_socket, console, [http_problem, console_problem])
+
+
 def _raise_open_files_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
@@ -168,10 +236,8 @@ async def _serve(
     broker: Broker,
     workers: DiskWorkers,
     listeners: list[Listener],
-    http: socket.socket | None,
-    http_problem: str,
+    web: Web,
     ready: Callable[[str], None],
-    pages: Pages,
     load: Load | None,
     tls: TlsListeners | None,
 ) -> int:
@@ -198,12 +264,10 @@ async def _serve(
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
             show_life(broker.timers, now_ms(), os.environ)
-            if http is not None:
-                nursery.start_soon(Operations(broker, http, now_ms, pages).run)
-            elif http_problem:
-                logger.warning("%s; the server runs without it (--http gives another address)", http_problem)
+            web.start(nursery, broker, listeners)
             if tls is not None:
                 nursery.start_soon(reloader.watch_certificates)
+            _tell_of_passwords(broker, nursery)
             async for number in orders:
                 if number == signal.SIGHUP:
                     nursery.start_soon(reloader.reload)
@@ -220,6 +284,17 @@ async def _serve(
     broker.close(now_ms())
     signals.stop()
     return 0
+
+
+def _tell_of_passwords(broker: Broker, nursery: trio.Nursery) -> None:
+    """Have the audit log, if there is one, tell of changed files of passwords."""
+    audit = broker.stats.audit
+    if audit is None:
+        return
+    from broker.server.password_watch import password_files, watch_passwords
+
+    for path in password_files(broker.config):
+        nursery.start_soon(watch_passwords, audit, path)
 
 
 async def _stop(broker: Broker, reactor: Reactor) -> None:

@@ -21,6 +21,7 @@ COUNTERS: Final = {
         "Records finished without being processed: rejected, delivered too often, missing, purged.",
     ),
     "lock_timeouts": ("lock_timeouts", "Records that a member had for too long."),
+    "taken_over": ("taken_over_records", "Records taken from members that sat idle, as others asked."),
     "redeliveries": ("redeliveries", "Records given to a member that were delivered before."),
 }
 """The name of a counter's family, after kawal_share_group_, and its help."""

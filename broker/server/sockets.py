@@ -31,8 +31,8 @@ class Sockets:
         self.held = HeldBack(broker.memory)
         # True: nothing more is read, and requests in progress are answered.
         self.stopping = False
-        # Called with the address of a client that has left.
-        self.left: Callable[[str], None] = _ignore_host
+        # Called with the address of a client that has left, and the name of its listener.
+        self.left: Callable[[str, str], None] = _ignore
 
     def admit(self, transport: Transport) -> None:
         """Watch a new client."""
@@ -83,7 +83,7 @@ class Sockets:
         del self.transports[descriptor]
         self.held.remove(transport)
         self.ready.forget(descriptor)
-        self.left(transport.host)
+        self.left(transport.host, connection.listener)
         # A client that takes nothing is not waited for: the kernel's memory for it is freed, too.
         transport.close(reset=connection.aborted and transport.blocked)
         self._broker.disconnect(connection)
@@ -105,5 +105,5 @@ class Sockets:
         self.epoll.close()
 
 
-def _ignore_host(_host: str) -> None:
-    """Count no connections by address."""
+def _ignore(_host: str, _listener: str) -> None:
+    """Count no connections."""

@@ -120,7 +120,10 @@ def _load_identity(context: ssl.SSLContext, settings: TlsSettings) -> str:
         pem = f"{_lines(settings.key)}\n{_lines(settings.certificate_chain)}\n"
     for what in ("PRIVATE KEY", "CERTIFICATE"):
         if f"{what}-----" not in pem:
-            raise TlsError(f"there is no {what.lower()} in {where}")
+            raise TlsError(
+                f"there is no {what.lower()} in {where}; it must have a private key and the chain of its"
+                " certificate, in PEM"
+            )
     try:
         with _memory_file(pem) as path:
             context.load_cert_chain(path, password=_password(settings))
@@ -205,7 +208,10 @@ def _password(settings: TlsSettings) -> Callable[[], str]:
 
 def _why(error: Exception) -> str:
     reason = getattr(error, "reason", None)
-    return str(reason).lower().replace("_", " ") if reason else str(error)
+    if reason:
+        return str(reason).lower().replace("_", " ")
+    # The line of OpenSSL's source says nothing to those who read it.
+    return str(error).partition(" (_ssl.c:")[0]
 
 
 class Prepared(NamedTuple):

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from broker.connections.connection import ANONYMOUS, Connection
+from broker.loop.security_stats import FAILED, OK
 from broker.security.certificates import CertificateError, read_certificate
 from broker.server.tls import Tls
 from broker.server.transport import PlainTransport
@@ -131,6 +132,7 @@ class TlsTransport(PlainTransport):
                 if audit.blocked:
                     raise self._refused(f"the audit log cannot be written: {audit.blocked}")
                 audit.accepted(self.connection, "TLS")
+        self._count(OK)
         return True
 
     def _begin(self) -> bool:
@@ -163,7 +165,11 @@ class TlsTransport(PlainTransport):
             raise self._refused(f"no rule of ssl.principal.mapping.rules matches {subject!r}")
         return f"User:{name}"
 
+    def _count(self, outcome: str) -> None:
+        self.connection.stats.logins.handshakes[self.connection.listener, outcome] += 1
+
     def _refused(self, why: str) -> HandshakeRefused:
+        self._count(FAILED)
         self.connection.note_refused(why)
         return HandshakeRefused(why)
 

@@ -18,6 +18,7 @@ import msgspec
 
 from broker.storage.partition import Partition
 from broker.view_topics.view_cache import CacheBudget
+from broker.view_topics.view_loading import load_soon
 from broker.view_topics.view_slices import SliceBudget
 from broker.view_topics.view_source import NEVER_MS, ViewSource, Watcher
 from broker.view_topics.view_stats import ViewCounters
@@ -98,6 +99,8 @@ class ViewHub:
         self._grown: dict[ViewSource, None] = {}
         self._working = self._resting = False
         self._rests_until_ms = NEVER_MS
+        if any(topic.view is not None for topic in metadata.catalogue.by_name.values()):
+            load_soon(loop)
 
     def _shown_bytes_max(self) -> int:
         """Return the memory for shown batches: at least half, as an index keeps one range of any size."""

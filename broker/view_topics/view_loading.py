@@ -1,21 +1,25 @@
 """Loading the SQL parser, which takes 0.1 s: only once there is a view, and never on the event loop.
 
-A node that has views loads it when it starts, before it serves clients. Otherwise the first CreateTopics that
-makes a view waits for a thread to load it, while other requests are served.
+A node that has views has a thread load it as soon as it serves clients; otherwise the first CreateTopics that
+makes a view does. Requests that need it meanwhile wait for that thread, while others are served.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from importlib import import_module
 from typing import Final, Protocol
 
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
+from broker.loop.loop import Loop
 from broker.loop.scheduler import Scheduler
-from broker.loop.slices import WaitingSteps, in_thread
+from broker.loop.slices import Pace, WaitingSteps, in_thread
 
 MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.router", "views.unfit")
+
+LINES_PER_STEP: Final = 200
+"""The settings of a request that are looked at between two looks at the time."""
 
 
 def load() -> None:
@@ -31,6 +35,13 @@ def load_in_thread(scheduler: Scheduler) -> WaitingSteps:
     yield from in_thread(scheduler.offload, load)
 
 
+def load_soon(loop: Loop) -> None:
+    """Have a thread import it as soon as clients are answered."""
+    loop.timers.add(
+        loop.clock.turn_ms, lambda _now_ms: loop.scheduler.add_work(load_in_thread(loop.scheduler))
+    )
+
+
 class _Line(Protocol):
     name: str
 
@@ -41,6 +52,15 @@ class _Altered(Protocol):
         """The settings that are named."""
 
 
-def makes_quarantine(altered: Iterable[_Altered]) -> bool:
-    """Whether an alteration names a quarantine; if it has to be made, the parser is needed."""
-    return any(line.name == QUARANTINE_KEY.name for resource in altered for line in resource.configs)
+def makes_quarantine(altered: Iterable[_Altered]) -> Generator[None, None, bool]:
+    """Return whether an alteration names a quarantine; if it has to be made, the parser is needed."""
+    pace = Pace(LINES_PER_STEP)
+    for resource in altered:
+        for line in resource.configs:
+            if line.name == QUARANTINE_KEY.name:
+                return True
+            if pace.due():
+                yield
+        if pace.due():
+            yield
+    return False

@@ -176,6 +176,7 @@ class Client:
 
     def _push(self) -> None:
         connection, broker = self.connection, self.gateway.broker
+        broker.clock.turn_ms = self.gateway.now_ms
         while self.unread and connection.close_reason is None and not connection.saturated:
             buffer = connection.reader.wanted_buffer()
             size = min(len(buffer), len(self.unread))

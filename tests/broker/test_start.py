@@ -274,6 +274,7 @@ def test_the_logs_that_a_start_opens_follow_from_the_catalogues_records() -> Non
 
 def test_a_first_user_is_there_from_the_start_and_never_changed_by_it() -> None:
     disk = MemoryDisk()
+    added: list[str] = []
 
     def start(credential: str) -> dict[str, dict[str, str]]:
         broker = open_broker(
@@ -283,9 +284,11 @@ def test_a_first_user_is_there_from_the_start_and_never_changed_by_it() -> None:
             now_ms=1,
             wall_ms=1,
             users={"admin": {"SCRAM_SHA_256": credential}},
+            user_added=added.append,
         )
         found = dict(broker.catalogue.scram_credentials)
         disk.restart()
         return found
 
     assert start("one") == start("two") == {"admin": {"SCRAM_SHA_256": "one"}}
+    assert added == ["admin"]

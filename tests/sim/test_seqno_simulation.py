@@ -10,7 +10,7 @@ import pytest
 from tests.sim.seeds import seed_count, seeds_of
 from tests.sim.seqno_simulation import SeqnoSimulation
 
-SEEDS = seed_count(24)
+SEEDS = seed_count(96)
 GROUPS = 4
 
 

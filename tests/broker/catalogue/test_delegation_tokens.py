@@ -185,3 +185,24 @@ class TokensOverCrashes(RuleBasedStateMachine):
 
 TestTokensOverCrashes = TokensOverCrashes.TestCase
 TestTokensOverCrashes.settings = settings(max_examples=20, stateful_step_count=15, deadline=None)
+
+
+def test_what_becomes_of_tokens_and_logins_with_them_is_counted() -> None:
+    gateway = token_gateway(
+        delegation_token_expiry_time_ms=MINUTE_MS, delegation_token_expiry_check_interval_ms=2 * MINUTE_MS
+    )
+    client = logged_in(gateway)
+    kept, ended, late = (create(client) for _ in range(3))
+    assert renew(client, kept.hmac)[0] == 0
+    assert expire(client, ended.hmac)[0] == 0
+    assert renew(client, b"no token")[0] == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    assert token_login(gateway.login_client(), late.token_id, late.hmac).error_code == 0
+    for secret in (b"wrong", ended.hmac):
+        token_login(gateway.login_client(), ended.token_id, secret)
+    gateway.advance(200)
+    assert gateway.broker.stats.logins.token_logins == {"ok": 1, "failed": 2}
+    tokens = gateway.broker.tokens
+    assert tokens is not None
+    assert tokens.counts() == {"present": 2, "issued": 3, "renewed": 1, "removed": 1, "expired": 0}
+    gateway.advance(3 * MINUTE_MS)
+    assert tokens.counts() == {"present": 0, "issued": 3, "renewed": 1, "removed": 1, "expired": 2}

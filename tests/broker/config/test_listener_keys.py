@@ -3,7 +3,13 @@
 import pytest
 
 from broker.config.config_keys import ConfigError
-from broker.config.listener_keys import ListenerKey, check_listeners_exist, is_listener_key, parts_of
+from broker.config.listener_keys import (
+    ListenerKey,
+    check_listeners_exist,
+    is_listener_key,
+    listener_key,
+    parts_of,
+)
 
 
 def test_a_name_has_a_listener_perhaps_a_mechanism_and_a_key() -> None:
@@ -30,3 +36,17 @@ def test_a_key_of_a_listener_that_is_not_there_is_refused() -> None:
     check_listeners_exist({"listener.name.in.ssl.client.auth": "none"}, ["IN"])
     with pytest.raises(ConfigError, match=r"listener OUT that does not exist; there are IN"):
         check_listeners_exist({"listener.name.out.ssl.client.auth": "none"}, ["IN"])
+
+
+@pytest.mark.parametrize("base", ["max.connections", "max.connection.creation.rate"])
+def test_limits_of_connections_can_be_a_listeners_own_and_change_while_it_runs(base: str) -> None:
+    key = listener_key(f"listener.name.in.{base}")
+    assert key.dynamic
+    assert key.parse("3") == 3
+    with pytest.raises(ConfigError, match="at least 1"):
+        key.parse("0")
+
+
+def test_limits_of_addresses_are_for_all_listeners() -> None:
+    with pytest.raises(ConfigError, match="not a key that a listener can have of its own"):
+        listener_key("listener.name.in.max.connections.per.ip")

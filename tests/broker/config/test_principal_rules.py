@@ -36,7 +36,7 @@ def test_commas_and_slashes_may_be_in_patterns() -> None:
         ("RULE:a/b/X", "is no rule"),
         ("DEFAULTS", "is no rule"),
         ("DEFAULT,rule:a/b/", "is no rule"),
-        ("RULE:(a/b/", "pattern"),
+        ("RULE:(a/b/", "is wrong: missing )"),
         ("RULE:a/$1/", "group 1"),
         ("RULE:(?=a)/b/", "pattern"),
     ],

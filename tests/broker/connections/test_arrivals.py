@@ -29,6 +29,14 @@ def test_above_the_rate_there_is_a_pause_and_after_it_there_is_none() -> None:
     assert 5 * 50 <= taken <= 5 * 71
 
 
+def test_a_listener_above_its_own_rate_pauses_and_another_does_not() -> None:
+    arrivals = Arrivals(WINDOWS)
+    for _ in range(11):
+        arrivals.accepted_at("A", 0)
+    assert arrivals.listener_pause_ms("A", 1, 0) > 0
+    assert arrivals.listener_pause_ms("B", 1, 0) == 0
+
+
 def test_an_address_without_a_quota_never_waits() -> None:
     arrivals = Arrivals(WINDOWS)
     assert {arrivals.host_wait_ms("a", quotas(b=1), 0) for _ in range(1_000)} == {0}

@@ -224,3 +224,18 @@ def test_hostile_bytes_never_log_in_nor_harm_others(seed: int, begun: bool) -> N
     gateway.advance(200)
     assert client.connection.principal == ANONYMOUS
     assert log_in(good).error_code == 0
+
+
+def test_logins_are_counted_by_mechanism_and_outcome(gateway: LoginGateway) -> None:
+    log_in(gateway.login_client())
+    client = gateway.login_client()
+    choose(client)
+    client.send(SaslAuthenticateRequest(auth_bytes=plain_token(password="wrong")), 2)
+    gateway.login_client().send(SaslHandshakeRequest(mechanism="GSSAPI"), 1)
+    gateway.login_client().send(METADATA, 12)
+    gateway.advance(200)
+    assert gateway.broker.stats.logins.logins == {
+        ("", "PLAIN", "ok"): 1,
+        ("", "PLAIN", "failed"): 1,
+        ("", "none", "failed"): 2,
+    }

@@ -9,6 +9,7 @@ from broker.coordinators.offset_parts import (
     parts_of,
     takes_parts,
 )
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, at_once
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -37,7 +38,7 @@ def request(*counts: int) -> OffsetCommitRequest:
 
 def test_parts_have_a_few_partitions_of_one_topic_each() -> None:
     asked = request(PARTITIONS_PER_STEP + 1, 1)
-    found = [(number, len(part.topics[0].partitions)) for number, part in parts_of(asked)]
+    found = [(number, len(part.topics[0].partitions)) for number, part in filter(None, parts_of(asked))]
     assert found == [(0, PARTITIONS_PER_STEP), (0, 1), (1, 1)]
     assert len(asked.topics[0].partitions) == PARTITIONS_PER_STEP + 1, "the request itself is not changed"
 
@@ -47,9 +48,15 @@ def test_a_request_is_cut_only_if_it_is_large() -> None:
     assert takes_parts(request(PARTITIONS_AT_ONCE, 1))
 
 
+def test_topics_without_partitions_count_too_and_take_pauses() -> None:
+    asked = request(*[0] * (2 * PLAIN_ITEMS_PER_STEP + 1))
+    assert takes_parts(asked)
+    assert list(parts_of(asked)) == [None, None]
+
+
 def test_answers_are_joined_in_the_order_of_the_request_whenever_they_come() -> None:
     answers, resumed = PartAnswers(), list[bool]()
-    first, second = answers.expect(0), answers.expect(1)
+    first, second = answers.expect_part(0), answers.expect_part(1)
     answers.when_complete(lambda: resumed.append(True))
     for take, index in ((second, 7), (first, 3)):
         assert not resumed
@@ -57,5 +64,5 @@ def test_answers_are_joined_in_the_order_of_the_request_whenever_they_come() -> 
         take(OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="", partitions=[partition])]))
     assert resumed
     topics = [OffsetCommitResponseTopic(name=name, partitions=[]) for name in "ab"]
-    answers.put_into(topics)
+    at_once(answers.put_into(topics))
     assert [topic.partitions[0].partition_index for topic in topics] == [3, 7]

@@ -7,18 +7,13 @@ from typing import Any
 
 import pytest
 
-from broker.coordinators.shares import Shares, limits_of
+from broker.coordinators.shares import Shares
 from groups.share.acknowledgements import acknowledgement
-from groups.share.delivery import AcquireMode, Limits, Wish
+from groups.share.delivery import AcquireMode, Wish
 from groups.share.found import Acquired, Found
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
-from protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
@@ -104,22 +99,6 @@ def test_an_acknowledgement_is_answered_after_the_sync_and_survives_a_crash() ->
     sharing.crash()
     assert (sharing.partition.start, sharing.partition.next_fetch_offset()) == (5, 5)
     assert sharing.acquire("m2", 1) == [Acquired(5, 5, 1)]
-
-
-def test_a_group_has_its_own_limits_within_the_servers_bounds() -> None:
-    sharing = Sharing()
-    broker = sharing.gateway.broker
-    assert limits_of(broker, "g") == Limits()
-    configs = [
-        AlterableConfig(name="share.record.lock.duration.ms", config_operation=0, value="20000"),
-        AlterableConfig(name="share.delivery.count.limit", config_operation=0, value="7"),
-    ]
-    resource = AlterConfigsResource(resource_type=32, resource_name="g", configs=configs)
-    sharing.gateway.client().call(
-        IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
-    )
-    assert limits_of(broker, "g") == Limits(20_000, 7, 2_000)
-    assert limits_of(broker, "other") == Limits()
 
 
 @pytest.mark.parametrize("seed", range(4))

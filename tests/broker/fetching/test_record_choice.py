@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinators.group_settings import NO_QUEUE_SETTINGS, QueueSettings
+from broker.coordinators.share_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.fetching.record_choice import Choice, Chosen, Moment, choice_of, choose
 from groups.share.found import Later
 from protocol.compression import Codec

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from broker.fetching.share_reader import BATCHES_PER_STEP
+from groups.share.state_records import ShareKey
 from tests.broker.compacted import SMALL, fill, pass_time, put
 from tests.broker.gateway import Gateway
 from tests.broker.handlers.test_share_fetch import Jobs
@@ -143,3 +145,19 @@ def test_a_crash_between_an_acknowledgement_and_its_answer_delivers_once_more_at
     answer = Member(jobs.gateway, "m2", "jobs").fetch(jobs.place)
     found = [offset for first, last, _ in acquired(answer) for offset in range(first, last + 1)]
     assert found == ([1] if is_stored else [0, 1])
+
+
+def test_a_lock_runs_from_the_turn_in_which_its_record_was_acquired() -> None:
+    jobs = Jobs()
+    for _ in range(BATCHES_PER_STEP * 2):
+        jobs.produce(b"a")
+    member = jobs.member("m1")
+    began_ms = jobs.gateway.now_ms
+    member.client.send(member.fetching(jobs.place), 2)
+    jobs.gateway.now_ms += 700
+    jobs.gateway.settle()
+    with jobs.gateway.broker.coordinators.shares.step(jobs.gateway.now_ms) as machine:
+        partition = machine.find(ShareKey("g", *jobs.place))
+        assert partition is not None
+        locks = [(len(part), part.facts.lock_until_ms - began_ms) for part in partition.ranges]
+    assert locks == [(BATCHES_PER_STEP, 30_000), (BATCHES_PER_STEP, 30_700)]

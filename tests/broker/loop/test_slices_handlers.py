@@ -119,6 +119,7 @@ def test_metadata_of_many_partitions_is_encoded_elsewhere(
     client.gateway.broker.scheduler.offload = lambda *task: tasks.append(task)
     client.send(MetadataRequest(topics=None), 12)
     client.send(ApiVersionsRequest(), 2)
+    client.gateway.settle()
     assert client.answers() == []
     ((work, done),) = tasks
     work()
@@ -137,6 +138,7 @@ def test_an_answer_that_is_encoded_when_its_client_has_left_goes_nowhere(
     broker = client.gateway.broker
     broker.scheduler.offload = lambda *task: tasks.append(task)
     client.send(MetadataRequest(topics=None), 12)
+    client.gateway.settle()
     client.close()
     ((work, done),) = tasks
     work()

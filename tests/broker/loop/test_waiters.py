@@ -136,3 +136,32 @@ def test_an_append_that_many_wait_for_resumes_most_of_them_in_slices() -> None:
         action()
     assert [resumed for _, resumed in fetches[AT_ONCE_MAX:]] == [[5], [6], []]
     assert len(waiters) == 0
+
+
+def test_of_calls_that_are_alike_only_the_first_without_use_is_asked() -> None:
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
+    left, asked, resumed = [2], [], []
+
+    def wait(name: str, alike: str | None) -> None:
+        def is_ready(_key: int) -> bool:
+            asked.append(name)
+            return left[0] > 0
+
+        def resume(_now_ms: int) -> None:
+            resumed.append(name)
+            left[0] -= 1
+
+        call: Any = FakeCall()
+        fetch = ParkedCall(
+            call, keys=[1], size_bytes=0, min_bytes=0, resume=resume, ready=is_ready, alike=alike
+        )
+        waiters.park(fetch, deadline_ms=500)
+
+    for name in ("a1", "b1", "a2", "a3", "a4", "own1", "own2"):
+        wait(name, None if name.startswith("own") else name[0])
+    waiters.advanced(1, 0, now_ms=1)
+    assert resumed == ["a1", "b1"]
+    assert asked == ["a1", "b1", "a2", "own1", "own2"]
+    left[0] = 1
+    waiters.advanced(1, 0, now_ms=2)
+    assert resumed == ["a1", "b1", "a2"]

@@ -19,7 +19,7 @@ from protocol.messages.kawal_databases import DatabaseAction, DatabaseItem, Kawa
 from protocol.messages.offset_delete import OffsetDeleteRequest
 from tests.broker.audited import Audited
 from tests.broker.gateway import Gateway
-from tests.broker.groups import codes, committing
+from tests.broker.groups import codes, committing, join
 from tests.broker.kit import create
 
 
@@ -45,10 +45,11 @@ def test_before_the_trail_is_there_requests_pass() -> None:
     assert "t" in gateway.broker.catalogue.by_name
 
 
-def test_requests_that_cannot_be_told_are_refused_whole_but_not_consumers_commits() -> None:
-    gateway = Audited(kawal_audit_when_full="refuse")
+def test_requests_that_cannot_be_told_are_refused_whole_but_not_commits_of_members() -> None:
+    gateway = Audited(kawal_audit_when_full="refuse", group_initial_rebalance_delay_ms=0)
     admin = gateway.admin
     create(admin, "t")
+    member = join(admin, "busy")
     assert codes(admin.call(committing("g", ("t", 0, 1)), 9)) == [0]
     gateway.failing = "no room"
     gateway.trail.record("something")
@@ -59,7 +60,8 @@ def test_requests_that_cannot_be_told_are_refused_whole_but_not_consumers_commit
     asked = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[part])], timeout_ms=1)
     assert admin.call(asked, 2).topics[0].partitions[0].error_code == refused
     assert admin.call(OffsetDeleteRequest(group_id="g", topics=[]), 0).error_code == refused
-    assert codes(admin.call(committing("g", ("t", 0, 2)), 9)) == [0]
+    assert codes(admin.call(committing("g", ("t", 0, 2)), 9)) == [refused]
+    assert codes(admin.call(committing("busy", ("t", 0, 2), member=member), 9)) == [0]
     named = [DatabaseItem(name="d2", settings=[])]
     for action, code in (
         (DatabaseAction.CREATE, refused),

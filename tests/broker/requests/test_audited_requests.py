@@ -27,14 +27,17 @@ from protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from protocol.messages.kawal_databases import DatabaseAction, DatabaseItem, KawalDatabasesRequest
+from protocol.messages.kawal_queue_changes import KawalQueueChangesRequest, QueueAction
 from protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from tests.broker.access_requests import altering_some, markers, txn_commit
 from tests.broker.audited import Audited
 from tests.broker.groups import commit, join
 from tests.broker.kit import batch, create, send
+from tests.broker.shares import Member
 
 
 @pytest.fixture
@@ -114,6 +117,36 @@ def test_share_groups_that_are_moved_are_told(gateway: Audited) -> None:
     gone = DeleteShareGroupOffsetsRequestTopic(topic_name="t")
     admin.call(DeleteShareGroupOffsetsRequest(group_id="s", topics=[gone]), 0)
     assert gateway.last("group.offsets.deleted")["resource"] == {"type": "group", "name": "s"}
+
+
+def test_commits_in_a_transaction_without_a_member_are_told_with_it(gateway: Audited) -> None:
+    gateway.admin.call(txn_commit(), 3)
+    event = gateway.last("group.offsets.reset")
+    assert (event["transaction"], event["after"]) == ("x", {"t": {"0": 1}})
+    assert (event["outcome"], event["errors"]) == ("failed", {"t-0": "INVALID_PRODUCER_ID_MAPPING"})
+
+
+def test_records_of_share_groups_that_an_operator_finishes_are_told(gateway: Audited) -> None:
+    admin = gateway.admin
+    settings = altering_some(32, "s", share_auto_offset_reset="earliest")()
+    settings.validate_only = False
+    admin.call(settings, 1)
+    send(admin, "t", batch(b"a", b"b"))
+    Member(gateway, "m", "t", group="s", client=admin)
+    for action, name in ((QueueAction.RELEASE, "queue.released"), (QueueAction.PURGE, "queue.purged")):
+        admin.call(KawalQueueChangesRequest(group_id="s", action=action), 0)
+        event = gateway.last(name)
+        assert (event["resource"]["name"], event["outcome"]) == ("s", "ok")
+    assert event["records"] == {"t": 2}
+    admin.call(KawalQueueChangesRequest(group_id="none", action=QueueAction.PURGE), 0)
+    assert gateway.last("queue.purged")["errors"] == {"group": "GROUP_ID_NOT_FOUND"}
+
+
+def test_ends_of_transactions_that_an_administrator_writes_are_told(gateway: Audited) -> None:
+    gateway.admin.call(markers(), 1)
+    event = gateway.last("transaction.ended")
+    assert event["resource"] == {"type": "producer", "name": "7"}
+    assert (event["outcome"], event["after"]) == ("ok", {"epoch": 0, "committed": True})
 
 
 def test_databases_are_told_with_who_asked_for_them(gateway: Audited) -> None:

@@ -83,3 +83,26 @@ xLCZfB/n4Xa/NoHIeH4d6UypMQjOal6PUQn97JE7NDi69QAAS+3SfB9t/wEjreF6
 -----END CERTIFICATE-----
 """
 """Its subject has a blank, a comma, an e-mail address and a part with two values."""
+
+SERVERS_ONLY_KEY: Final = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgexbtwlJDd/y5PCXW
+5of67bN2xzZ/wvEAJ4fLE9p96HuhRANCAASS3PY7k6o+8MdrR6KvHtv3eYlF2fmA
+ACBQ5Cf9aX388MmzlvecAR4tqtN5SylrlMelYnMyQOxd2lh/ZZ0VtWRY
+-----END PRIVATE KEY-----
+"""
+
+SERVERS_ONLY: Final = """\
+-----BEGIN CERTIFICATE-----
+MIIBmDCCAT6gAwIBAgIUUDVA4fksDpqQcvgSHD6/7UhcRqQwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLc2VydmVyLW9ubHkwIBcNMjYxMTIzMjMyNjI4WhgPMjEyNjEw
+MzAyMzI2MjhaMBYxFDASBgNVBAMMC3NlcnZlci1vbmx5MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEktz2O5OqPvDHa0eirx7b93mJRdn5gAAgUOQn/Wl9/PDJs5b3
+nAEeLarTeUspa5THpWJzMkDsXdpYf2WdFbVkWKNoMGYwHQYDVR0OBBYEFNYMmmCS
+lXeoHR9h860FeBcEuHLXMB8GA1UdIwQYMBaAFNYMmmCSlXeoHR9h860FeBcEuHLX
+MA8GA1UdEwEB/wQFMAMBAf8wEwYDVR0lBAwwCgYIKwYBBQUHAwEwCgYIKoZIzj0E
+AwIDSAAwRQIhAKWfwCLO+dOpl5ii/XllcB2PbHWSfvQbx8Bd8jm+If7+AiA8Kz23
+IiN+9IKmC9Nq6p73CR3L2IOczulf56P4PZSNNQ==
+-----END CERTIFICATE-----
+"""
+"""Signed by itself, and made for servers: its extended key usage is serverAuth alone."""

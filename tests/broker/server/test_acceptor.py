@@ -10,34 +10,53 @@ import pytest
 
 from broker.config.endpoints import Endpoint
 from broker.connections.arrivals import DELAYED_MAX
+from broker.loop.listener_stats import ListenerStats
 from broker.server.acceptor import ACCEPT_SHARE_NS, PAUSE_MS, Acceptor
 from broker.server.listeners import Listener
 from broker.server.transport import Transport
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeEpoll, FakeListener, is_set, out_of_files
 
+OTHER = 11
+"""The descriptor of a second listener."""
+
 
 class World:
-    """An acceptor of a simulated broker, with one listener."""
+    """An acceptor of a simulated broker, with one listener, and perhaps another one, OTHER."""
 
-    def __init__(self, *waiting: str | OSError, room: int = 1000, **settings: int) -> None:
-        limits: dict[str, Any] = settings
+    def __init__(
+        self,
+        *waiting: str | OSError,
+        others: list[str | OSError] | None = None,
+        room: int = 1000,
+        overrides: dict[str, int] | None = None,
+        **settings: int,
+    ) -> None:
+        limits: dict[str, Any] = {**settings, "listener_overrides": overrides or {}}
         self.gateway = Gateway(**limits)
         self.listener = FakeListener(list(waiting))
+        self.other = FakeListener(others or [], OTHER)
         self.epoll = FakeEpoll()
         epoll: Any = self.epoll
         self.transports: list[Transport] = []
         sock: Any = self.listener
+        listeners = [Listener(sock, Endpoint("127.0.0.1", 9092), None)]
+        if others is not None:
+            other: Any = self.other
+            listeners.append(Listener(other, Endpoint("127.0.0.1", 9093), None, name="OTHER"))
         self.acceptor = Acceptor(
             self.gateway.broker,
-            listeners=[Listener(sock, Endpoint("127.0.0.1", 9092), None)],
+            listeners=listeners,
             epoll=epoll,
             connection_room=room,
             admitted=self.transports.append,
         )
 
-    def accept(self) -> None:
-        self.acceptor.accept(10, self.gateway.now_ms)
+    def accept(self, descriptor: int = 10) -> None:
+        self.acceptor.accept(descriptor, self.gateway.now_ms)
+
+    def counts(self, listener: str) -> ListenerStats:
+        return self.gateway.broker.stats.listeners[listener]
 
     @property
     def hosts(self) -> list[str]:
@@ -103,7 +122,7 @@ def test_who_is_above_a_limit_is_closed_counted_and_logged_once_a_second(
     assert world.gateway.broker.stats.connections_refused == 3
     (line,) = [record.getMessage() for record in caplog.records]
     assert "the last one from a: max.connections.per.ip=1" in line
-    world.acceptor.left("a")
+    world.acceptor.left("a", "PLAINTEXT")
     world.listener.waiting.append("a")
     world.accept()
     assert world.hosts == ["a", "b", "a"]
@@ -195,3 +214,69 @@ def test_single_addresses_may_have_limits_of_their_own() -> None:
     world = World("a", "::ffff:a", "a", "b", "b", "::1", max_connections_per_ip=1, **settings)
     world.accept()
     assert world.hosts == ["a", "a", "b"]
+
+
+MAX = "listener.name.other.max.connections"
+RATE = "listener.name.other.max.connection.creation.rate"
+
+
+def test_a_listener_with_a_limit_of_its_own_leaves_the_others_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World("a", "a", "a", others=["b", "b", "b"], overrides={MAX: 2})
+    with caplog.at_level(logging.WARNING):
+        world.accept(OTHER)
+        world.accept()
+    assert world.hosts == ["b", "b", "a", "a", "a"]
+    assert [sock.closed for sock in world.other.accepted] == [False, False, True]
+    assert f"{MAX}=2 is reached" in caplog.text
+    assert world.counts("OTHER") == ListenerStats(open=2, opened=2, refused=1)
+    assert world.counts("PLAINTEXT") == ListenerStats(open=3, opened=3)
+    world.acceptor.left("b", "OTHER")
+    world.other.waiting.append("b")
+    world.accept(OTHER)
+    assert world.counts("OTHER") == ListenerStats(open=2, opened=3, refused=1)
+
+
+def test_the_limit_of_all_listeners_is_in_effect_beside_that_of_one() -> None:
+    world = World("a", others=["b", "b"], overrides={MAX: 2}, max_connections=1)
+    world.accept(OTHER)
+    world.accept()
+    assert world.hosts == ["b"]
+
+
+def test_connections_know_the_listener_that_they_came_to_before_their_login_begins() -> None:
+    world = World(others=["b"])
+    seen: list[str] = []
+    world.acceptor._listeners[OTHER].begin_login = lambda connection: seen.append(connection.listener)
+    world.accept(OTHER)
+    assert seen == ["OTHER"]
+
+
+def test_above_the_rate_of_one_listener_only_its_clients_wait() -> None:
+    world = World("a", others=["b"] * 30, overrides={RATE: 2})
+    world.accept(OTHER)
+    assert world.hosts == ["b"] * 21
+    assert world.epoll.watched.keys() == {10}
+    world.accept()
+    assert world.hosts[-1] == "a"
+    assert world.counts("OTHER").rests == 1
+    assert world.counts("PLAINTEXT").rests == 0
+    world.gateway.advance(1_000)
+    assert world.epoll.watched.keys() == {10, OTHER}
+
+
+def test_a_rest_of_all_listeners_ends_although_one_of_them_rests_for_its_own_rate() -> None:
+    world = World(*["a"] * 30, others=["b"] * 30, overrides={RATE: 1}, max_connection_creation_rate=2)
+    world.accept(OTHER)
+    assert world.epoll.watched.keys() == {10}
+    world.accept()
+    assert not world.epoll.watched
+    for _ in range(60):
+        world.gateway.advance(1_000)
+        for descriptor in tuple(world.epoll.watched):
+            if descriptor in world.epoll.watched:
+                world.accept(descriptor)
+    world.gateway.advance(1_000)
+    assert world.epoll.watched.keys() == {10, OTHER}
+    assert (world.hosts.count("a"), world.hosts.count("b")) == (30, 30)

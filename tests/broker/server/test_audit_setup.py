@@ -13,7 +13,7 @@ import pytest
 from broker.config.endpoints import Endpoint
 from broker.security.audit_trail import Batch
 from broker.server.audit_file import AuditFile
-from broker.server.audit_setup import line_maker, start_audit
+from broker.server.audit_setup import line_maker, open_audit_file, start_audit
 from broker.server.listeners import Listener, StartError
 from tests.broker.gateway import Gateway
 
@@ -38,13 +38,14 @@ class Threads:
                 done(None)
 
 
-def started(path: Path, **settings: Any) -> tuple[Gateway, Threads, Listener, Callable[[], None]]:
+def started(path: Path, *added: str, **settings: Any) -> tuple[Gateway, Threads, Callable[[], None]]:
     gateway = Gateway(kawal_audit_file=str(path), **settings)
     threads = Threads()
     with socket.socket() as sock:
         listener = Listener(sock, Endpoint("127.0.0.1", 9), None, name="INSIDE")
-        finish = start_audit(gateway.broker, gateway.config, [listener], threads)  # type: ignore[arg-type]
-    return gateway, threads, listener, finish
+        file = open_audit_file(gateway.config)
+        finish = start_audit(gateway.broker, gateway.config, [listener], threads, file=file, added=added)  # type: ignore[arg-type]
+    return gateway, threads, finish
 
 
 def events(path: Path) -> list[str]:
@@ -53,37 +54,12 @@ def events(path: Path) -> list[str]:
 
 def test_the_start_is_the_first_event_and_the_stop_the_last(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    _, threads, _, finish = started(path)
+    _, threads, finish = started(path)
     threads.run()
     assert events(path) == ["server.started"]
     assert json.loads(path.read_text())["listeners"] == ["INSIDE://127.0.0.1:9"]
     finish()
     assert events(path) == ["server.started", "server.stopped"]
-
-
-def test_connections_learn_the_name_of_their_listener(tmp_path: Path) -> None:
-    gateway, _, listener, _ = started(tmp_path / "audit.log")
-    client = gateway.client()
-    assert listener.begin_login is not None
-    listener.begin_login(client.connection)
-    assert client.connection.listener == "INSIDE"
-
-
-def test_the_name_comes_before_the_login(tmp_path: Path) -> None:
-    gateway = Gateway(kawal_audit_file=str(tmp_path / "audit.log"))
-    seen: list[str] = []
-    with socket.socket() as sock:
-        listener = Listener(
-            sock,
-            Endpoint("127.0.0.1", 9),
-            None,
-            name="INSIDE",
-            begin_login=lambda connection: seen.append(connection.listener),
-        )
-        start_audit(gateway.broker, gateway.config, [listener], Threads())  # type: ignore[arg-type]
-    assert listener.begin_login is not None
-    listener.begin_login(gateway.client().connection)
-    assert seen == ["INSIDE"]
 
 
 def test_a_file_that_cannot_be_opened_ends_the_start(tmp_path: Path) -> None:
@@ -93,7 +69,7 @@ def test_a_file_that_cannot_be_opened_ends_the_start(tmp_path: Path) -> None:
 
 def test_the_last_events_are_written_at_the_end_even_if_no_thread_has_done_it(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    _, _, _, finish = started(path)
+    _, _, finish = started(path)
     finish()
     assert events(path) == ["server.started", "server.stopped"]
 
@@ -114,7 +90,7 @@ def test_a_write_that_fails_is_told_with_the_file(tmp_path: Path) -> None:
 def test_a_trail_without_a_file_makes_lines_for_the_topic(tmp_path: Path) -> None:
     gateway = Gateway(kawal_audit_topic=True)
     threads = Threads()
-    finish = start_audit(gateway.broker, gateway.config, [], threads)  # type: ignore[arg-type]
+    finish = start_audit(gateway.broker, gateway.config, [], threads, file=None)  # type: ignore[arg-type]
     threads.run()
     gateway.settle()
     assert "__kawal_audit" in gateway.broker.catalogue.by_name
@@ -122,7 +98,7 @@ def test_a_trail_without_a_file_makes_lines_for_the_topic(tmp_path: Path) -> Non
 
 
 def test_the_settings_that_the_operator_changes_are_told(tmp_path: Path) -> None:
-    gateway, threads, _, _ = started(tmp_path / "audit.log")
+    gateway, threads, _ = started(tmp_path / "audit.log")
     from broker.config.config_sources import load
     from broker.server.reload import Reloader
 
@@ -134,3 +110,37 @@ def test_the_settings_that_the_operator_changes_are_told(tmp_path: Path) -> None
     threads.run()
     last = json.loads((tmp_path / "audit.log").read_text().splitlines()[-1])
     assert (last["event"], last["after"]) == ("configs.reloaded", {"num.partitions": "9"})
+
+
+def test_a_user_whom_the_operator_has_added_at_the_start_is_told_without_a_password(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    _, threads, _ = started(path, "admin")
+    threads.run()
+    last = json.loads(path.read_text().splitlines()[-1])
+    del last["time"]
+    assert last == {
+        "event": "user.added",
+        "outcome": "ok",
+        "user": "(the operator)",
+        "resource": {"type": "user", "name": "admin"},
+        "after": {"mechanisms": [], "new": []},
+    }
+
+
+def test_users_whom_the_operator_has_changed_in_a_file_are_told_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    gateway, threads, _ = started(path)
+    audit = gateway.broker.stats.audit
+    assert audit is not None
+    audit.users_changed("/etc/users", added=["bob"], removed=[], changed=["a\nb"])
+    threads.run()
+    last = json.loads(path.read_text().splitlines()[-1])
+    del last["time"]
+    assert last == {
+        "event": "users.reloaded",
+        "outcome": "ok",
+        "user": "(the operator)",
+        "resource": {"type": "file", "name": "/etc/users"},
+        "added": ["bob"],
+        "changed": ["a\nb"],
+    }

@@ -38,7 +38,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
 @pytest.fixture
 def gateway() -> Gateway:
     """Return a gateway that has done some work."""
-    gateway = Gateway(kawal_vnodes=2)
+    gateway = Gateway(kawal_vnodes=2, delegation_token_secret_key="k")
     make_trail(gateway.broker, gateway.config, lambda _batch, done: done(None))
     client = gateway.client()
     create(client, "orders", partitions=2)

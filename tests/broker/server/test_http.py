@@ -9,16 +9,15 @@ import trio
 import trio.testing
 
 from broker.loop.internal_errors import InternalErrors
-from broker.server.http import (
+from broker.loop.turns import PAGE_NS, Turns
+from broker.server.http import HttpServer, Judge, Route
+from broker.server.http_conversation import (
     BODY_BYTES_MAX,
     HEAD_BYTES_MAX,
     REQUEST_SECONDS_MAX,
     Headers,
     HttpRequest,
-    HttpServer,
-    Judge,
     Page,
-    Route,
 )
 
 
@@ -317,3 +316,10 @@ def test_a_judge_that_fails_lets_no_one_in() -> None:
         return answer
 
     assert status(run(talk, local=False, judge=judge)) == 500
+
+
+def test_the_loop_learns_of_requests_for_pages() -> None:
+    turns = Turns(lambda: 1)
+    server = HttpServer({"/": Route(hello)}, InternalErrors(), local=True, turns=turns)
+    page = trio.run(server.answer, HttpRequest("GET", "/", "", {}, b""), "127.0.0.1")
+    assert (page.status, turns.page_until_ns) == (200, 1 + PAGE_NS)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from broker.catalogue.catalogue_records import ScramCredentials
 from broker.security.acls import ResourceType
 from broker.security.authorized_operations import Operation
-from broker.server.http import Page
+from broker.server.http_conversation import Page
 from broker.server.http_login import CREDENTIALS_MAX, HttpLogins, credentials_of
 from tests.broker.audited import Audited
 from tests.broker.gateway import START_MS, Gateway

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import trio
 
-from broker.server.http import HttpRequest, Page
+from broker.server.http_conversation import HttpRequest, Page
 from broker.server.pages import pages_of
 from tests.broker.gateway import START_MS, Gateway
 

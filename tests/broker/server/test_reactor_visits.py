@@ -8,7 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from broker.server.reactor import VISIT_NS
+from broker.loop.turns import PAGE_NS
+from broker.server.reactor import VISIT_BESIDE_PAGES_NS, VISIT_NS
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import request_frame
 from tests.broker.server.loop import Loop
@@ -45,6 +46,14 @@ def test_other_tasks_get_their_turn_however_many_requests_come(loop: Loop) -> No
     sock.incoming += [request_frame(MetadataRequest(topics=[]), 12, number) for number in range(100)]
     loop.reactor.take_turns()
     assert len(ids_taken(sock)) == 3
+
+
+def test_while_a_page_is_made_the_visits_are_more_frequent(loop: Loop) -> None:
+    loop.gateway.broker.stats.turns.asked_for_page()
+    loop.reactor.take_turns()
+    loop.clock_ns += PAGE_NS
+    loop.reactor.take_turns()
+    assert loop.epoll.waits == [VISIT_BESIDE_PAGES_NS / 1e9, VISIT_NS / 1e9]
 
 
 def test_the_loop_does_not_wait_beyond_a_timer(loop: Loop) -> None:

@@ -9,7 +9,7 @@ import trio
 from prometheus_client.core import Metric
 
 from broker.fetching.share_snapshot import ShareGroupState, ShareSnapshot
-from broker.server.http import HttpRequest
+from broker.server.http_conversation import HttpRequest
 from broker.server.pages import pages_of
 from broker.server.share_exposition import COUNTERS, share_families
 from groups.share.counts import GroupCounts

@@ -17,13 +17,13 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
 def test_a_lost_socket_leaves_nothing_behind_and_is_lost_once(loop: Loop) -> None:
     sock = loop.connect("10.0.0.1")
     sockets = loop.reactor._sockets
-    left = list[str]()
-    sockets.left = left.append
+    left = list[tuple[str, str]]()
+    sockets.left = lambda host, listener: left.append((host, listener))
     (transport,) = sockets.transports.values()
     sockets.ready.resume(transport)
     for _ in range(2):
         sockets.lose(transport, "gone")
-    assert (sock.closed, left, sockets.transports) == (True, ["10.0.0.1"], {})
+    assert (sock.closed, left, sockets.transports) == (True, [("10.0.0.1", "PLAINTEXT")], {})
     assert not sockets.ready
     assert not loop.gateway.broker.connections
 

@@ -16,7 +16,15 @@ from broker.server.tls import make_tls, settings_of
 from broker.server.tls_transport import CHUNK_BYTES, HandshakeRefused, TlsTransport
 from protocol.framing import RequestReader
 from tests.broker.gateway import Gateway
-from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, SERVER, SERVER_KEY
+from tests.broker.server.pems import (
+    CA,
+    CLIENT,
+    CLIENT_KEY,
+    SERVER,
+    SERVER_KEY,
+    SERVERS_ONLY,
+    SERVERS_ONLY_KEY,
+)
 from tests.broker.server.ranges import FakeFile, file_range, put
 
 MakePair = Callable[..., "Pair"]
@@ -160,9 +168,17 @@ def test_a_client_without_the_certificate_it_needs_is_refused(
     with pytest.raises(HandshakeRefused, match="did not return a certificate"):
         here.shake_hands(here.client())
     assert "refused a client" in caplog.text
+    assert here.transport.connection.stats.logins.handshakes == {("", "failed"): 1}
     asked = pair(client_auth="requested", truststore_certificates=CA)
     asked.shake_hands(asked.client())
     assert asked.transport.connection.principal == "User:ANONYMOUS"
+    assert asked.transport.connection.stats.logins.handshakes == {("", "ok"): 1}
+
+
+def test_a_certificate_that_was_made_for_servers_lets_no_client_in(pair: MakePair) -> None:
+    here = pair(client_auth="required", truststore_certificates=SERVERS_ONLY)
+    with pytest.raises(HandshakeRefused, match="certificate verify failed"):
+        here.shake_hands(here.client(SERVERS_ONLY_KEY + SERVERS_ONLY))
 
 
 @pytest.mark.parametrize("first", [b"\0\0\0\x0a\0\x12", b"GET / HTTP/1.1", b"\x16garbage that is no record"])
