@@ -84,7 +84,7 @@ def read_rows(batch: pyarrow.RecordBatch, shape: Shape) -> pyarrow.RecordBatch:
     columns, rest, reasons = _reader(shape.declared, bool(shape.rescue)).read(content)
     for at, problem in problems.items():
         reasons[at] = problem
-    if shape.key_as == "string":
+    if shape.key_as == "string" and not _are_texts(batch.column("key")):
         reasons = [
             reason if reason or _is_text(key) else "the key is not UTF-8"
             for key, reason in zip(batch.column("key").to_pylist(), reasons, strict=True)
@@ -103,6 +103,17 @@ def read_rows(batch: pyarrow.RecordBatch, shape: Shape) -> pyarrow.RecordBatch:
 @lru_cache(maxsize=8)
 def _reader(declared: tuple[Column, ...], rescue: bool) -> JsonReader:
     return JsonReader(declared, rescue=rescue)
+
+
+def _are_texts(keys: pyarrow.Array) -> bool:
+    """Return whether all keys are UTF-8, as a rule without a look at each."""
+    import pyarrow as pa
+
+    try:
+        keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_text(key: bytes | None) -> bool:

@@ -58,18 +58,20 @@ class BucketLedger(Ledger):
         names = [key.rpartition("/")[2].removesuffix(".json") for key in self._bucket.keys_below(ENTRIES)]
         return sorted(int(name) for name in names if name.isdigit())
 
-    def claim(self) -> None:
+    def claim(self) -> list[int]:
         """Shut out every other run, make good what one of them left, and probe the store: once in a run.
 
-        Raises: LedgerError when another run has just claimed the table.
+        Returns the numbers of the claims since the last batch.  Raises: LedgerError when another run has just
+        claimed the table.
         """
         if self._claimed:
-            return
+            return []
         self._bucket.probe()
         self._create(self._claim_entry())
         self._claimed = True
-        self._remove_leftovers()
+        shut_out = self._remove_leftovers()
         self._commit_to_log()
+        return shut_out
 
     def publish(self, staged: Path, entry: Entry, replaced: Mapping[str, Entry] | None = None) -> None:
         """Land the batch made in `staged`; it is stored, and in the log, once this returns.
@@ -148,12 +150,15 @@ class BucketLedger(Ledger):
             writer=self._writer,
         )
 
-    def _remove_leftovers(self) -> None:
+    def _remove_leftovers(self) -> list[int]:
         """Remove what was stored under the numbers of claims: their runs can land nothing there any more."""
+        claims = []
         for batch in reversed(self.batches()):
             if self.read(batch).kind != "claimed":
                 break
+            claims.append(batch)
             self._bucket.delete(self._bucket.keys_below(self.folder_name(batch)))
+        return claims
 
     def _commit_to_log(self) -> None:
         """Commit to the log what is in the ledger and not in it, in order."""

@@ -31,6 +31,8 @@ from pipeline.ledger import ENTRY, SCHEMA, Entry, File, Ledger, Totals, entry_te
 from pipeline.lock import job_lock
 from pipeline.places import Places, places_of, uri
 from pipeline.positions import Range
+from pipeline.probe import Probe, no_probe
+from pipeline.quarantine import claim
 from pipeline.report import size
 from pipeline.session import require_pyspark, spark_session
 from pipeline.shape import shape_of
@@ -57,7 +59,7 @@ class Group:
         return sum(len(entry.files) for entry in self.entries)
 
 
-def compact_job(job: Job, target_bytes: int, out: TextIO) -> int:
+def compact_job(job: Job, target_bytes: int, out: TextIO, *, probe: Probe = no_probe) -> int:
     """Merge small batches of the table of `job` into batches of up to `target_bytes`.
 
     Raises: PipelineError; the table is then as it was.
@@ -87,8 +89,12 @@ def compact_job(job: Job, target_bytes: int, out: TextIO) -> int:
             print(f"{job.name}: no two neighbouring batches are below {size(target_bytes)}", file=out)
             return DONE
         with spark_session(job.name, job.spark, jars, log_path=places.log) as spark:
+            probe("planned", 0)
             made = [_write(spark, job, ledger, group, places, at) for at, group in enumerate(groups)]
-        _publish(ledger, places, groups, made)
+        probe("written", 0)
+        _publish(ledger, places, groups, made, probe)
+        probe("landed", 0)
+        shutil.rmtree(places.staging, ignore_errors=True)
     before, after = sum(group.files for group in groups), sum(len(entry.files) for entry in made)
     batches = sum(len(group.entries) for group in groups)
     print(
@@ -211,11 +217,12 @@ def _joined(ranges: list[Range]) -> list[Range]:
     return sorted(joined.values(), key=lambda held: (held.topic, held.partition))
 
 
-def _publish(ledger: Ledger, places: Places, groups: list[Group], made: list[Entry]) -> None:
+def _publish(ledger: Ledger, places: Places, groups: list[Group], made: list[Entry], probe: Probe) -> None:
     if ledger.log is None:
-        _exchange(ledger, places, groups, made)
+        _exchange(ledger, places, groups, made, probe)
         return
-    ledger.claim()
+    claim(ledger, places.quarantine)
+    ledger.on_placed = lambda: probe("placed", 0)
     for at, (group, entry) in enumerate(zip(groups, made, strict=True)):
         assert ledger.last is not None
         newest = ledger.last
@@ -223,12 +230,12 @@ def _publish(ledger: Ledger, places: Places, groups: list[Group], made: list[Ent
         state = {
             name: getattr(newest, name) for name in ("total", "positions", "topics", "table", "newest_ms")
         }
+        probe("staged", 0)
         counted = msgspec.structs.replace(entry, batch=ledger.next_batch, **state)
         ledger.publish(places.staging / f"group-{at}", counted, replaced)
-    shutil.rmtree(places.staging, ignore_errors=True)
 
 
-def _exchange(ledger: Ledger, places: Places, groups: list[Group], made: list[Entry]) -> None:
+def _exchange(ledger: Ledger, places: Places, groups: list[Group], made: list[Entry], probe: Probe) -> None:
     """Make the table with its compacted batches beside it, and let the two exchange their places."""
     other = places.staging / "table"
     other.mkdir(parents=True)
@@ -244,8 +251,9 @@ def _exchange(ledger: Ledger, places: Places, groups: list[Group], made: list[En
         (staged / ENTRY).write_bytes(entry_text(entry))
         os.rename(staged, other / ledger.batch_folder(entry.batch).name)
     sync_tree(other)
+    probe("staged", 0)
     exchange(ledger.folder, other)
-    shutil.rmtree(places.staging)
+    probe("placed", 0)
 
 
 def _link(folder: Path, into: Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -51,6 +52,7 @@ class JsonReader:
         self._empty = row(**{f"f{at}": None for at in range(len(columns))})
         self._decode = msgspec.json.Decoder(row).decode
         self._columns = list(columns)
+        self._columns_of = [attrgetter(f"f{at}") for at in range(len(columns))]
         self._converts = [
             (f"f{at}", convert) for at, c in enumerate(columns) if (convert := _converter(c.type))
         ]
@@ -70,9 +72,10 @@ class JsonReader:
         rows: list[Any] = []
         rest: list[Any] = []
         reasons: list[str | None] = []
+        read_one = self.read_one
         for value in values:
             try:
-                row = self.read_one(value)
+                row = read_one(value)
                 others = self._undeclared(value) if self._rescues else None
             except FAULTS as error:
                 row, others = self._empty, None
@@ -81,7 +84,7 @@ class JsonReader:
                 reasons.append(None)
             rows.append(row)
             rest.append(others)
-        return [[getattr(row, f"f{at}") for row in rows] for at in range(len(self._columns))], rest, reasons
+        return [list(map(column_of, rows)) for column_of in self._columns_of], rest, reasons
 
     def _undeclared(self, value: bytes | None) -> list[tuple[str, str | None]] | None:
         if value is None:

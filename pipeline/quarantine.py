@@ -10,7 +10,23 @@ import os
 import shutil
 from pathlib import Path
 
-from pipeline.ledger import DIGITS, sync_path, sync_tree
+from pipeline.ledger import DIGITS, Ledger, sync_path, sync_tree
+
+
+def claim(ledger: Ledger, quarantine: Path) -> None:
+    """Claim the table, and remove the bad rows of batches that killed runs have not landed.
+
+    They are bad rows of the batch that is made again under another number, too.  Raises: PipelineError.
+    """
+    for batch in ledger.claim():
+        folder = quarantine_folder(quarantine, job=ledger.job, batch=batch)
+        if folder.exists():
+            shutil.rmtree(folder)
+
+
+def quarantine_folder(quarantine: Path, *, job: str, batch: int) -> Path:
+    """Return the folder of the bad rows of one batch."""
+    return quarantine / f"job={job}" / f"batch={batch:0{DIGITS}d}"
 
 
 def publish_quarantine(staged: Path, quarantine: Path, *, job: str, batch: int) -> None:
@@ -19,7 +35,7 @@ def publish_quarantine(staged: Path, quarantine: Path, *, job: str, batch: int) 
     A batch without bad rows (no folder `staged`) only removes those. The job is a folder level, so that
     several jobs may share one quarantine.
     """
-    target = quarantine / f"job={job}" / f"batch={batch:0{DIGITS}d}"
+    target = quarantine_folder(quarantine, job=job, batch=batch)
     if target.exists():
         shutil.rmtree(target)
     if not staged.exists():

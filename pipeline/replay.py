@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import msgspec
@@ -21,10 +20,11 @@ from pyspark.sql import functions as F
 from pipeline import rows
 from pipeline.config import Job
 from pipeline.errors import DONE, LedgerError
-from pipeline.ledger import DIGITS, Entry, File, Ledger, Totals
+from pipeline.ledger import Entry, File, Ledger, Totals
 from pipeline.places import Places, uri
 from pipeline.positions import Range
-from pipeline.quarantine import publish_quarantine
+from pipeline.probe import Probe, no_probe
+from pipeline.quarantine import claim, publish_quarantine, quarantine_folder
 from pipeline.shape import Shape, shape_of
 from pipeline.sinks.parquet import Layout, arrange, stage
 from pipeline.table_files import write_schema
@@ -42,18 +42,29 @@ class Replayed:
     bad: int
 
 
-def replay(spark: SparkSession, job: Job, ledger: Ledger, places: Places, note: TableNote) -> Replayed:
+def replay(
+    spark: SparkSession,
+    job: Job,
+    ledger: Ledger,
+    places: Places,
+    note: TableNote,
+    *,
+    probe: Probe = no_probe,
+) -> Replayed:
     """Land what fits of the quarantine of `job`, whose lock is held.
 
     Raises: LedgerError when there is nothing to replay, or the table has never been landed in.
     """
     if ledger.last is None:
         raise LedgerError(f"nothing has landed in {ledger.shown}; run the job first")
+    if not quarantined(places, job.name):
+        return Replayed(0, 0)
+    claim(ledger, places.quarantine)
     finish_removals(ledger, places, job.name)
     batches = quarantined(places, job.name)
     if not batches:
         return Replayed(0, 0)
-    ledger.claim()
+    probe("planned", 0)
     shape = shape_of(job)
     records = _records(spark, places, job.name, batches)
     ranges = _ranges(records)
@@ -68,12 +79,16 @@ def replay(spark: SparkSession, job: Job, ledger: Ledger, places: Places, note: 
     if good == 0:
         return Replayed(0, bad)
     entry = _entry(ledger, note, files, good, batches)
+    probe("staged", 0)
     publish_quarantine(places.staging / "bad", places.quarantine, job=job.name, batch=entry.batch)
+    probe("quarantined", 0)
     if ledger.log is None:
         write_schema(
             ledger, places.staging / "schema", [places.staging / "batch" / file.path for file in files]
         )
+    ledger.on_placed = lambda: probe("placed", 0)
     ledger.publish(places.staging / "batch", entry)
+    probe("landed", 0)
     shutil.rmtree(places.staging, ignore_errors=True)
     finish_removals(ledger, places, job.name)
     return Replayed(good, bad)
@@ -102,16 +117,12 @@ def finish_removals(ledger: Ledger, places: Places, job: str) -> None:
         replaced |= set(ledger.read(batch).replayed)
     for batch in quarantined(places, job):
         if batch in replaced or batch >= ledger.next_batch:
-            shutil.rmtree(_folder(places, job, batch))
-
-
-def _folder(places: Places, job: str, batch: int) -> Path:
-    return places.quarantine / f"job={job}" / f"batch={batch:0{DIGITS}d}"
+            shutil.rmtree(quarantine_folder(places.quarantine, job=job, batch=batch))
 
 
 def _records(spark: SparkSession, places: Places, job: str, batches: Iterable[int]) -> DataFrame:
     """Return the records of quarantines as Spark's Kafka source gives them."""
-    folders = [uri(_folder(places, job, batch)) for batch in batches]
+    folders = [uri(quarantine_folder(places.quarantine, job=job, batch=batch)) for batch in batches]
     found = spark.read.option("mergeSchema", "true").option("recursiveFileLookup", "true").parquet(*folders)
     headers = ["headers"] if "headers" in found.columns else []
     columns = ["key", "value", "topic", "partition", "offset", "timestamp", *headers]

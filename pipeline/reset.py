@@ -19,6 +19,7 @@ from pipeline.ledger import Entry, Ledger, Reset, Totals
 from pipeline.lock import job_lock
 from pipeline.places import places_of
 from pipeline.positions import count, lags
+from pipeline.quarantine import claim
 from pipeline.sinks.tables import ledger_of
 from pipeline.sources.topics import open_topics
 
@@ -45,7 +46,7 @@ def reset_topic(job: Job, topic: str, out: TextIO) -> int:
                 "from its first record again, give the job another sink.path"
             )
         begin = {topic: topics.earliest()[topic]}
-        ledger.claim()
+        claim(ledger, places.quarantine)
         assert ledger.last is not None
         last = ledger.last
         entry = _entry(job, ledger, last, topic, ids[topic], begin[topic])

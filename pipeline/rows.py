@@ -10,7 +10,7 @@ the coordinates of the record, and STAGED_TOPIC and STAGED_PARTITION, by which t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,19 +28,50 @@ SOURCE_NAMES = {"timestamp_type": "timestampType"}
 """Our names for the connector's columns, where they differ."""
 
 
+CARRIED = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
+"""The source's columns that later steps may ask for, and that Python workers are therefore sent."""
+
+
 def parse(records: DataFrame, shape: Shape) -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
-    fits."""
-    if shape.view:
-        records = mapped(records, view_reader(shape.view, shape.view_columns), records.schema)
+    fits.
+
+    Of the source's columns only those stay that rows, or the quarantine, are made of: each costs time on the
+    way to a Python worker and back.
+    """
+    kinds = ["timestampType"] if "timestamp_type" in shape.coordinates else []
+    records = records.select(*(name for name in (*CARRIED, *kinds) if name in records.columns))
+    functions = readers(shape)
+    if functions:
+        records = mapped(records, chained(functions), _parsed_schema(records.schema, shape))
+    return records.withColumn(REASON, F.lit(None).cast("string")) if shape.mode == "raw" else records
+
+
+def readers(shape: Shape) -> list[Callable[[Batches], Batches]]:
+    """Return what Python workers do with the records, in order: nothing in mode raw without a view."""
+    view = [view_reader(shape.view, shape.view_columns)] if shape.view else []
+    return view if shape.mode == "raw" else [*view, row_reader(shape)]
+
+
+def _parsed_schema(source: StructType, shape: Shape) -> StructType:
     if shape.mode == "raw":
-        return records.withColumn(REASON, F.lit(None).cast("string"))
+        return source
     declared = StructType.fromJson(struct_json(shape.declared))
-    schema = StructType(list(records.schema.fields))
+    schema = StructType(list(source.fields))
     for at, field in enumerate(declared.fields):
         schema.add(f"{FIELD}{at}", field.dataType)
-    schema.add(StructField(RESCUED, MapType(StringType(), StringType()))).add(REASON, StringType())
-    return mapped(records, row_reader(shape), schema)
+    return schema.add(StructField(RESCUED, MapType(StringType(), StringType()))).add(REASON, StringType())
+
+
+def chained(functions: Sequence[Callable[[Batches], Batches]]) -> Callable[[Batches], Batches]:
+    """Return the functions as one: rows then go to a Python worker, and come back, once for all of them."""
+
+    def run(batches: Batches) -> Batches:
+        for function in functions:
+            batches = function(batches)
+        yield from batches
+
+    return run
 
 
 def mapped(records: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:

@@ -24,7 +24,9 @@ from pipeline.lock import job_lock
 from pipeline.metrics_file import MeasuredReport
 from pipeline.places import Places, places_of, uri
 from pipeline.positions import Positions, moved
+from pipeline.probe import Probe, no_probe
 from pipeline.progress import Meter, Progress, Summary, rows_in_flight
+from pipeline.quarantine import claim
 from pipeline.report import Report
 from pipeline.session import require_pyspark, spark_session
 from pipeline.shape import shape_of
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from pipeline.jobs.land import Land, Probe
+    from pipeline.jobs.land import Land
     from pipeline.table_note import TableNote
 
 PROGRESS_SECONDS = 5.0
@@ -52,7 +54,7 @@ SIGNAL_SECONDS = 2.0
 """The time in which a signal that has ended the JVM must have come to this process, too."""
 
 
-def run_job(job: Job, report: Report, *, probe: Probe | None = None) -> int:
+def run_job(job: Job, report: Report, *, probe: Probe = no_probe) -> int:
     """Run `job` to its end and return the exit code.
 
     Raises: PipelineError, after the summary of what has landed.
@@ -88,13 +90,13 @@ def _run_with(
     topics: Topics,
     stop: Stop,
     report: Report,
-    probe: Probe | None,
+    probe: Probe,
 ) -> int:
     shutil.rmtree(places.leftovers, ignore_errors=True)
     ledger = ledger_of(job)
     note = _checked(job, ledger, topics, places, report)
     if not ledger.is_settled():
-        ledger.claim()
+        claim(ledger, places.quarantine)
         report.note(f"{job.name}: the table's log now has the batch that a killed run had landed last")
     report.note(f"{job.name}: starting Spark; its log is {places.log}")
     with spark_session(job.name, job.spark, jars, log_path=places.log) as spark, stop_on_signals(stop):
@@ -127,9 +129,9 @@ def _prepared(
     note: TableNote,
     topics: Topics,
     report: Report,
-    probe: Probe | None,
+    probe: Probe,
 ) -> Land:
-    from pipeline.jobs.land import Land, no_probe  # needs pyspark
+    from pipeline.jobs.land import Land  # needs pyspark
 
     parts: dict[str, Any] = {
         "job": job,
@@ -140,7 +142,7 @@ def _prepared(
         "note": note,
         "now_ms": lambda: time.time_ns() // 1_000_000,
         "on_landed": report.batch,
-        "probe": probe or no_probe,
+        "probe": probe,
     }
     if job.writes_topics:
         from pipeline.jobs.replicate import prepared

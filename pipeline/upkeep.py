@@ -11,12 +11,13 @@ from pipeline.errors import JobFileError
 from pipeline.jars import find_jars
 from pipeline.lock import job_lock
 from pipeline.places import places_of
+from pipeline.probe import Probe, no_probe
 from pipeline.session import require_pyspark, spark_session
 from pipeline.sinks.tables import ledger_of
 from pipeline.table_check import fit_table
 
 
-def replay_job(job: Job, out: TextIO) -> int:
+def replay_job(job: Job, out: TextIO, *, probe: Probe = no_probe) -> int:
     """Land what fits of the quarantine of `job` by its file as it is now.  Raises: PipelineError."""
     if job.writes_topics:
         raise JobFileError(f"job.kind is {job.job.kind!r}: it has no quarantine to read again")
@@ -31,4 +32,4 @@ def replay_job(job: Job, out: TextIO) -> int:
         with spark_session(job.name, job.spark, jars, log_path=places.log) as spark:
             from pipeline.replay import print_replay, replay  # needs pyspark
 
-            return print_replay(job, replay(spark, job, ledger, places, note), out)
+            return print_replay(job, replay(spark, job, ledger, places, note, probe=probe), out)

@@ -26,7 +26,8 @@ from pipeline.job_file import duration_ms
 from pipeline.ledger import Entry, File, Ledger, Merged, Totals
 from pipeline.places import Places
 from pipeline.positions import Positions, Range, moved
-from pipeline.quarantine import publish_quarantine
+from pipeline.probe import Probe, no_probe
+from pipeline.quarantine import claim, publish_quarantine
 from pipeline.shape import Shape
 from pipeline.sinks.parquet import Layout, arrange, stage
 from pipeline.table_files import write_schema
@@ -34,21 +35,6 @@ from pipeline.table_note import TableNote
 
 SHOWN_BAD_RECORDS = 3
 """The number of bad records named by a job that they stopped: enough to see a pattern on one screen."""
-
-Probe = Callable[[str, int], None]
-"""A function called with the step and the batch; tests end the process there.  The steps, in order:
-
-planned      the batch's range is fixed in the checkpoint; nothing is written
-written      Spark has written the rows in staging, under names of its own
-staged       the batch is made: files, names, quarantine; nothing is visible
-quarantined  its bad rows are in the quarantine
-placed       its folder is in the table; with Delta and Iceberg, no reader sees it yet
-landed       it is in the table; Spark has not noted it yet
-"""
-
-
-def no_probe(_step: str, _batch: int) -> None:
-    """Do nothing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,7 +97,7 @@ class Land:
             self._check_same(known, ranges)
             return
         self.ledger.check_continues(ranges)
-        self.ledger.claim()
+        claim(self.ledger, self.places.quarantine)
         self.probe("planned", batch_id)
         files, landed, newest_ms = self._stage(records, ranges, batch_id)
         entry = Entry(

@@ -42,8 +42,6 @@ from pipeline.sources.topics import Topics
 KEPT_ENTRIES = 100
 """The entries of the ledger that stay: as many batches as Spark's checkpoint keeps."""
 
-COLUMNS = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
-
 REFUSED = re.compile(r"pipeline\.errors\.TargetError: (.+)")
 """The sentence of a worker, in the report that comes back through the JVM."""
 
@@ -185,9 +183,10 @@ class Replicate(Land):
         return found
 
     def _written(self, records: DataFrame, plan: WritePlan) -> list[Any]:
-        parsed = rows.parse(records, self.shape).select(*COLUMNS)
+        functions = [*rows.readers(self.shape), topic_writer(plan)]
         try:
-            return list(rows.mapped(parsed, topic_writer(plan), RESULT).collect())
+            written = rows.mapped(records.select(*rows.CARRIED), rows.chained(functions), RESULT)
+            return list(written.collect())
         except PySparkException as error:
             refused = REFUSED.search(str(error))
             if refused is None:
@@ -204,6 +203,7 @@ class Replicate(Land):
 
     def _publish(self, entry: Entry, batch_id: int) -> None:
         """Publish the entry of a batch that is on the target, and remove those that Spark cannot ask for."""
+        self.ledger.on_placed = lambda: self.probe("placed", batch_id)
         self.ledger.publish(self.places.staging / "batch", entry)
         shutil.rmtree(self.places.staging)
         for batch in self.ledger.batches()[:-KEPT_ENTRIES]:

@@ -190,6 +190,16 @@ def test_a_run_that_was_thought_dead_lands_nothing_after_another_has_claimed(
     assert opened(store).positions == {"t": {"0": 3}}
 
 
+def test_a_claim_tells_the_numbers_that_nothing_can_land_under_any_more(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    publish(opened(store), tmp_path, 0)
+    assert opened(store).claim() == [2]
+    third = opened(store)
+    assert third.claim() == [3, 2]
+    assert third.claim() == []
+
+
 def test_of_two_runs_that_claim_at_once_one_wins(store: MemoryStore) -> None:
     one, other = opened(store), opened(store)
     one.claim()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.quarantine import publish_quarantine
+from pipeline.quarantine import claim, publish_quarantine, quarantine_folder
+from tests.pipeline.made import entry, land
 
 
 def staged(tmp_path: Path, name: str = "land-t-0.parquet", content: bytes = b"rows") -> Path:
@@ -68,3 +69,19 @@ def test_a_job_without_bad_rows_makes_no_quarantine(tmp_path: Path) -> None:
     publish_quarantine(tmp_path / "nothing", tmp_path / "bad", job="j", batch=0)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_rows_of_a_batch_that_has_not_landed_go_when_another_run_claims_its_number(
+    tmp_path: Path,
+) -> None:
+    quarantine = tmp_path / "bad"
+    ledger = land(tmp_path, (0, 5))
+    for batch in (0, 1):
+        publish_quarantine(staged(tmp_path / str(batch)), quarantine, job="land-t", batch=batch)
+
+    claim(ledger, quarantine)
+    (tmp_path / "empty").mkdir()
+    ledger.publish(tmp_path / "empty", entry(1, 5, 5, kind="compacted"))
+
+    assert list(landed(quarantine)) == ["job=land-t/batch=0000000000/land-t-0.parquet"]
+    assert not quarantine_folder(quarantine, job="land-t", batch=1).exists()

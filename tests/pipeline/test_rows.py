@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC, bad_rows, good_rows, is_bad, parse
+from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC, bad_rows, chained, good_rows, is_bad, parse
 from tests.pipeline.made import NEW_YEAR_MS, lake_shape, records
 
 COLUMNS = (
@@ -119,3 +119,24 @@ def test_the_value_is_read_once_for_the_rows_and_the_count_of_bad_ones(spark: An
     parsed = parse(records(spark, [b"{}"]), shape).observe(Observation(), F.count_if(is_bad()).alias("bad"))
     plan = good_rows(parsed, shape)._jdf.queryExecution().executedPlan().toString()
     assert plan.count("MapInArrow") == 1
+
+
+def test_a_view_and_the_columns_of_its_result_take_one_way_to_the_workers(spark: Any) -> None:
+    view = {"view": "SELECT a * 2 AS b FROM t WHERE a > 1", "view_columns": "a int"}
+    shape = lake_shape("b int", source=view)
+    parsed = parse(records(spark, [b'{"a":1}', b'{"a":4}']), shape)
+    assert [(row.b, row.offset) for row in good_rows(parsed, shape).collect()] == [(8, 1)]
+    plan = parsed._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("MapInArrow") == 1
+
+
+def test_workers_are_sent_only_what_rows_and_the_quarantine_are_made_of(spark: Any) -> None:
+    more = records(spark, [b"{}"]).selectExpr("*", "'x' as more")
+    assert "timestampType" not in parse(more, lake_shape("a int")).columns
+    raw = parse(more, lake_shape()).columns
+    assert ("more" in raw, "timestampType" in raw) == (False, True)
+
+
+def test_functions_follow_each_other_over_the_same_batches() -> None:
+    run = chained([lambda batches: (each + 1 for each in batches), lambda batches: map(str, batches)])
+    assert list(run(iter([1, 2]))) == ["2", "3"]

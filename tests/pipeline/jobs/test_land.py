@@ -14,9 +14,10 @@ import pytest
 
 from pipeline.checkpoint import Checkpoint
 from pipeline.errors import STOPPED_BY_BAD_ROWS, BadRowsError, LedgerError, SourceError
-from pipeline.jobs.land import Land, no_probe
+from pipeline.jobs.land import Land
 from pipeline.ledger import Entry, Ledger, Totals
 from pipeline.places import places_of
+from pipeline.probe import no_probe
 from pipeline.shape import shape_of
 from pipeline.sinks.iceberg import catalog_properties
 from pipeline.sinks.tables import ledger_of
