@@ -2,10 +2,10 @@
 #
 #   docker build -t kawal .
 #   docker run --read-only --cap-drop ALL --security-opt no-new-privileges \
-#     -p 127.0.0.1:9092:9092 -p 127.0.0.1:9644:9644 -v kawal-data:/data kawal
+#     -p 127.0.0.1:9092:9092 -p 127.0.0.1:9644:9644 -p 127.0.0.1:9645:9645 -v kawal-data:/data kawal
 #
 # Clients are told to connect to 127.0.0.1:9092; for another address set KAWAL_ADVERTISED_LISTENERS=HOST:PORT.
-# Metrics and health are at http://127.0.0.1:9644/metrics, /healthz and /readyz.
+# Metrics and health are at http://127.0.0.1:9644/metrics, /healthz and /readyz, the web console at http://127.0.0.1:9645.
 
 ARG PYTHON=3.11
 
@@ -31,13 +31,14 @@ ENV PATH=/opt/kawal/bin:$PATH \
     KAWAL_LISTENERS=0.0.0.0:9092 \
     KAWAL_ADVERTISED_LISTENERS=127.0.0.1:9092 \
     KAWAL_HTTP_LISTEN=0.0.0.0:9644 \
+    KAWAL_CONSOLE_LISTENERS=0.0.0.0:9645 \
     KAWAL_LOG_DIRS=/data \
     KAWAL_INSECURE=true
 # KAWAL_INSECURE: inside the container only the container's network can reach the ports, and what is published of them
 # is the choice of whoever runs it; the example above publishes them on loopback.
 USER 10001:10001
 VOLUME /data
-EXPOSE 9092 9644
+EXPOSE 9092 9644 9645
 STOPSIGNAL SIGTERM
 # Asks for ApiVersions, as every Kafka client does first.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --start-interval=1s CMD ["kawal", "health"]

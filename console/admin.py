@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from console.client import refusal
-from console.errors import CommandError
+from console.errors import CommandError, Refused
 from console.wire import NotKawal
 from console.wire import ask as ask_server
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -50,9 +50,9 @@ def ask_private(bootstrap: str, request: Any) -> Any:
 
 
 def check(code: int, message: str | None, what: str) -> None:
-    """Raise CommandError, naming `what`, unless the code is 0."""
+    """Raise Refused, naming `what`, unless the code is 0."""
     if code:
-        raise CommandError(f"{what}: {refusal(code, message)}")
+        raise Refused(code, f"{what}: {refusal(code, message)}")
 
 
 def describe_cluster(bootstrap: str) -> DescribeClusterResponse:

@@ -17,20 +17,25 @@ from console.batch_outcomes import TOO_LARGE, Outcome, outcomes_of
 from console.errors import CommandError
 from console.fetcher import connect, leaders_in
 from console.link import Link, LinkLost
-from console.record_formats import OutgoingRecord
+from console.record_formats import OutgoingColumns, OutgoingRecord
+from protocol.column_writer import encode_columns
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.partitioner import partition_of
+from protocol.record_columns import RecordColumns
 from protocol.record_reader import Record
-from protocol.record_writer import encode_batch
 
 PRODUCE_VERSION, METADATA_VERSION, PRODUCER_ID_VERSION = 9, 7, 1
 IN_FLIGHT_MAX: Final = 5
 """Requests under way to one leader: so many batches of a producer a broker remembers."""
 BATCH_BYTES: Final = 256 << 10
-BATCH_RECORDS: Final = 10_000
+BATCH_RECORDS: Final = 8_192
+"""As many as have offset deltas of two bytes."""
+BLOCK_BYTES_MAX: Final = 2 * BATCH_BYTES
+"""The bytes of records that are taken together: a batch of a few more is not larger than brokers allow."""
 ALL: Final = -1
 """acks=all."""
 ANSWER_MS: Final = 30_000
@@ -52,7 +57,7 @@ class Shipment(NamedTuple):
     """A batch for one partition."""
 
     partition: int
-    records: list[Record]
+    records: RecordColumns
     base_sequence: int
 
 
@@ -84,7 +89,7 @@ class BatchSender:
         self._leaders: dict[int, str] = {}
         self._links: dict[str, Link] = {}
         self._sent: dict[str, deque[list[Shipment]]] = defaultdict(deque)
-        self._pending: dict[int, list[Record]] = defaultdict(list)
+        self._pending: dict[int, RecordColumns] = defaultdict(RecordColumns)
         self._pending_bytes: Counter[int] = Counter()
         self._producer_id, self._sequences = -1, Counter[int]()
         self._sticky = 0
@@ -132,17 +137,69 @@ class BatchSender:
     def add(self, record: OutgoingRecord) -> None:
         """Take a record; a batch that is full is sent.  Raises: CommandError when an earlier one failed."""
         partition = self._partition_of(record)
-        records = self._pending[partition]
         time_ms = self._now_ms() if record.timestamp_ms is None else record.timestamp_ms
-        records.append(Record(len(records), time_ms, record.key, record.value, tuple(record.headers)))
-        self._pending_bytes[partition] += len(record.value or b"") + len(record.key or b"")
-        if self._pending_bytes[partition] >= BATCH_BYTES or len(records) == BATCH_RECORDS:
+        pending = self._pending[partition]
+        pending.append(Record(len(pending), time_ms, record.key, record.value, tuple(record.headers)))
+        self._added(partition, len(record.value or b"") + len(record.key or b""))
+
+    def add_all(self, outgoing: OutgoingColumns) -> None:
+        """Take records as `add` does, in a fraction of its time.  Raises: CommandError."""
+        count = len(outgoing.values)
+        if _size_of(outgoing.keys or []) + _size_of(outgoing.values) > BLOCK_BYTES_MAX:
+            for record in outgoing.one_by_one():
+                self.add(record)
+            return
+        for start in range(0, count, BATCH_RECORDS):
+            for partition, columns in self._by_partition(outgoing.part(start, start + BATCH_RECORDS)).items():
+                if len(self._pending[partition]) + len(columns) > BATCH_RECORDS:
+                    self.ship()
+                self._pending[partition].extend(columns)
+                self._added(partition, _size_of(columns.keys) + _size_of(columns.values))
+
+    def _by_partition(self, outgoing: OutgoingColumns) -> dict[int, RecordColumns]:
+        """Return records by the partitions where they go."""
+        values = outgoing.values
+        keys = outgoing.keys or [None] * len(values)
+        places = self._places(keys, outgoing.partitions)
+        now_ms = self._now_ms()
+        times = [now_ms if time is None else time for time in outgoing.times or [None] * len(values)]
+        found: dict[int, RecordColumns] = defaultdict(RecordColumns)
+        if places.count(places[0]) == len(places):
+            only = found[places[0]]
+            only.keys, only.values, only.timestamps = keys, values, times
+        else:
+            for place, key, value, time in zip(places, keys, values, times, strict=True):
+                columns = found[place]
+                columns.keys.append(key)
+                columns.values.append(value)
+                columns.timestamps.append(time)
+        if outgoing.headers:
+            for columns in found.values():
+                columns.headers = [outgoing.headers] * len(columns)
+        return found
+
+    def _places(self, keys: list[bytes | None], partitions: list[int | None] | None) -> list[int]:
+        """Return the partition of each record.  Raises: CommandError for one that is not there."""
+        if partitions is None:
+            by_key = {key: self._partition_for(key) for key in set(keys)}
+            return [by_key[key] for key in keys]
+        for partition in set(partitions) - {None}:
+            self._checked(partition)  # type: ignore[arg-type]
+        return [
+            self._partition_for(key) if partition is None else partition
+            for key, partition in zip(keys, partitions, strict=True)
+        ]
+
+    def _added(self, partition: int, size_bytes: int) -> None:
+        self._pending_bytes[partition] += size_bytes
+        if self._pending_bytes[partition] >= BATCH_BYTES or len(self._pending[partition]) >= BATCH_RECORDS:
             self.ship()
 
     def ship(self) -> None:
         """Send what was collected.  Raises: CommandError when an earlier batch was refused."""
         by_leader: dict[str, list[Shipment]] = defaultdict(list)
         for partition, records in self._pending.items():
+            records.offsets = list(range(len(records)))
             base = self._sequences[partition]
             self._sequences[partition] = (base + len(records)) % _SEQUENCES
             by_leader[self._leaders[partition]].append(Shipment(partition, records, base))
@@ -182,15 +239,18 @@ class BatchSender:
 
     def _partition_of(self, record: OutgoingRecord) -> int:
         if record.partition is not None:
-            if record.partition not in self._leaders:
-                there_are = f"{self._topic!r} has partitions 0 to {max(self._leaders)}"
-                raise CommandError(f"{there_are}; there is no {record.partition}")
-            return record.partition
-        if record.key is None:
-            return self._sticky
-        from console.sql.records import partition_of
+            return self._checked(record.partition)
+        return self._partition_for(record.key)
 
-        return partition_of(record.key, len(self._leaders))
+    def _checked(self, partition: int) -> int:
+        """Return a partition that is there.  Raises: CommandError."""
+        if partition not in self._leaders:
+            there_are = f"{self._topic!r} has partitions 0 to {max(self._leaders)}"
+            raise CommandError(f"{there_are}; there is no {partition}")
+        return partition
+
+    def _partition_for(self, key: bytes | None) -> int:
+        return self._sticky if key is None else partition_of(key, len(self._leaders))
 
     def _send(self, address: str, shipments: list[Shipment]) -> None:
         link = self._links.get(address)
@@ -213,7 +273,7 @@ class BatchSender:
 
     def _encoded(self, shipment: Shipment) -> bytearray:
         idempotent = self._producer_id >= 0
-        return encode_batch(
+        return encode_columns(
             shipment.records,
             codec=self._codec,
             producer_id=self._producer_id,
@@ -302,10 +362,15 @@ class BatchSender:
             return Outcome(ErrorCode.NETWORK_EXCEPTION, words)
 
 
+def _size_of(column: list[bytes | None]) -> int:
+    return sum(map(len, filter(None, column)))
+
+
 def _halves(shipment: Shipment) -> list[Shipment]:
     """Cut a batch that is too large for the topic in two."""
     middle = len(shipment.records) // 2
-    tail = [record._replace(offset=at) for at, record in enumerate(shipment.records[middle:])]
+    tail = shipment.records[middle:]
+    tail.offsets = list(range(len(tail)))
     return [
         Shipment(shipment.partition, shipment.records[:middle], shipment.base_sequence),
         Shipment(shipment.partition, tail, (shipment.base_sequence + middle) % _SEQUENCES),

@@ -35,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "serve": Command("console.commands.serve", "run the gateway"),
     "topics": Command("console.commands.topics", "list, create, describe, alter and delete topics"),
     "sql": Command("console.commands.sql", "run statements: views, databases, groups, rows; or a shell"),
+    "console": Command("console.commands.console", "serve the web console for any broker"),
     "produce": Command("console.commands.produce", "send records read from standard input or files"),
     "consume": Command("console.commands.consume", "print the records of a topic"),
     "databases": Command("console.commands.databases", "list, create, describe, alter and drop databases"),
@@ -89,6 +90,8 @@ def _ended(words: list[str]) -> int:
         return _run(words)
     except CommandError as error:
         return _fail(str(error), error.exit_code)
+    except UnicodeEncodeError as error:
+        return _fail(f"{error.object!r} is not text in UTF-8", FAILED)
     except UnicodeError as error:
         return _fail(f"text that is not UTF-8 was given: {error}", FAILED)
     except KeyboardInterrupt:

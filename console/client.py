@@ -17,6 +17,7 @@ from broker.config.endpoints import Endpoint, parse_endpoint
 from console.credentials import add_command_config, chosen
 from console.errors import CommandError, NotTls, UsageError
 from console.greeting import CLOSES, WANTS_TLS, strangeness
+from console.outgoing import rules
 from console.profiles import bootstrap_of
 from console.security import Security
 
@@ -137,7 +138,10 @@ def opened(endpoint: Endpoint) -> socket.socket:
 
 
 def _connected(endpoint: Endpoint, security: Security) -> socket.socket:
-    plain = socket.create_connection(endpoint, timeout=CONNECT_SECONDS)
+    try:
+        plain = socket.create_connection(endpoint, timeout=CONNECT_SECONDS)
+    except UnicodeError as error:  # a part of the name is empty or too long
+        raise OSError(0, "not the name of a host") from error
     if not security.encrypts:
         return plain
     from console.secure_connection import encrypted  # plain connections need no OpenSSL
@@ -211,6 +215,8 @@ def _session(bootstrap: str, kind: Any, **options: Any) -> Iterator[Any]:
     """Open a client, and turn what kafka-python raises inside the block into sentences."""
     from kafka.errors import KafkaError
 
+    # Its sockets are its own: what it sends would pass no rules.
+    assert rules() is None, "work under rules sends its requests by console.admin or over a Link"
     check_reachable(bootstrap)
     check_no_login(bootstrap)
     try:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from console.errors import CommandError
+from console.outgoing import rules
 from console.profiles import PROFILE_VARIABLE, load, path_of
 from console.security import KEYS, PLAIN, Security, kept, security_of
 
@@ -40,8 +41,9 @@ _CHOSEN = _Chosen()
 
 
 def chosen() -> Security:
-    """Return the security of connections."""
-    return _CHOSEN.security
+    """Return the security of connections: that of the work that runs, else that of the process."""
+    over = rules()
+    return _CHOSEN.security if over is None else over.security
 
 
 def choose(file: str | None, bootstrap: str | None, environment: Mapping[str, str] = os.environ) -> None:

@@ -2,6 +2,7 @@
 
 CommandError        one sentence on standard error, exit code 1
 ├── UsageError      the same for a wrong argument, exit code 2, with a pointer to the help
+├── Refused         the server's answer has an error code
 └── Interrupted     stopped by Ctrl-C, exit code 130, with what was done until then
 
 NotTls, a ConnectionError, ends a connection and not yet a command: another address may do.
@@ -23,6 +24,14 @@ class UsageError(CommandError):
     """An argument that cannot be used."""
 
     exit_code = USAGE
+
+
+class Refused(CommandError):
+    """A request to which the server has answered with an error code of Kafka's."""
+
+    def __init__(self, code: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 class Interrupted(CommandError):

@@ -1,12 +1,13 @@
 """Records read as whole batches from the leaders of a topic's partitions, for `kawal consume`.
 
-A client library makes an object of every record on the way; here a batch is one until it is printed, which
-takes a third of the time.  The next fetch is under way while the batches of the last one are printed.
+A client library makes an object of every record on the way; here a batch is read into columns, which
+takes a fifth of the time.  The next fetch is under way while the batches of the last one are printed.
 """
 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -15,11 +16,13 @@ from console import admin
 from console.client import Trouble, refusal
 from console.errors import CommandError
 from console.link import Link, LinkLost
+from console.outgoing import rules
 from protocol.errors import ProtocolError
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from protocol.record_reader import Record, iter_records, read_transaction_marker
+from protocol.record_columns import RecordColumns, read_columns
+from protocol.record_reader import iter_records, read_transaction_marker
 from protocol.records import check_crc, iter_batches, read_batch_header
 
 FETCH_VERSION, METADATA_VERSION, OFFSETS_VERSION = 12, 7, 5
@@ -40,8 +43,12 @@ Received = tuple[Partition, PartitionData, list[memoryview], int]
 
 
 def connect(address: str) -> Link:
-    """Connect to a broker as the command line does.  Raises: LinkLost."""
-    return Link(address, "kawal-cli")
+    """Connect to a broker as the command line does, or as the rules of the work say.  Raises: LinkLost."""
+    over = rules()
+    if over is None:
+        return Link(address, "kawal-cli")
+    link: Link = over.connect(address)
+    return link
 
 
 class Fetcher:
@@ -87,20 +94,32 @@ class Fetcher:
             link.close()
         self._links.clear()
 
-    def poll(self, timeout_ms: int) -> dict[Partition, list[Record]]:
+    def poll(self, timeout_ms: int) -> dict[Partition, RecordColumns]:
         """Return the records that have come, waiting for the first of them for some time.
 
         Raises: CommandError for what asking again does not mend.
         """
+        found: dict[Partition, RecordColumns] = {}
+        for partition, (batches, start) in self.poll_batches(timeout_ms).items():
+            if records := self._records(partition, batches, start):
+                found[partition] = records
+        return found
+
+    def poll_batches(self, timeout_ms: int) -> dict[Partition, tuple[list[memoryview], int]]:
+        """Return the batches of records that have come, and the offset from which on they were asked for:
+        the first batch may begin before it.  Control batches and what was aborted are left out.
+
+        Raises: CommandError for what asking again does not mend.
+        """
         by_leader = self._by_leader()
-        found: dict[Partition, list[Record]] = {}
+        found: dict[Partition, tuple[list[memoryview], int]] = {}
         try:
             for address, partitions in by_leader.items():
                 self._send(address, partitions, timeout_ms)
             for address in by_leader:
                 for partition, data, batches, start in self._received(address, timeout_ms):
-                    if records := self._records(partition, data, batches, start):
-                        found[partition] = records
+                    if visible := self._visible(partition, data, batches):
+                        found[partition] = visible, start
         except LinkLost:
             self.close()
             self._leaders.clear()
@@ -215,13 +234,13 @@ class Fetcher:
             )
         return start
 
-    def _records(
-        self, partition: Partition, data: PartitionData, batches: list[memoryview], start: int
-    ) -> list[Record]:
-        """Return the records that a client sees: from `start` on, without markers and what was aborted."""
+    def _visible(
+        self, partition: Partition, data: PartitionData, batches: list[memoryview]
+    ) -> list[memoryview]:
+        """Return the batches that a client sees: without markers and what was aborted."""
         aborted = sorted((known.first_offset, known.producer_id) for known in data.aborted_transactions or ())
         ended: set[int] = set()
-        found: list[Record] = []
+        found: list[memoryview] = []
         try:
             for batch in batches:
                 header = read_batch_header(batch)
@@ -235,15 +254,25 @@ class Fetcher:
                 if header.is_control:
                     _end_transaction(batch, header.producer_id, ended)
                 elif not (header.is_transactional and header.producer_id in ended):
-                    found.extend(iter_records(batch))
+                    found.append(batch)
         except ProtocolError as error:
-            raise CommandError(
-                f"partition {partition.partition} of {partition.topic!r} cannot be read: {error}"
-            ) from error
-        # A batch may begin before what was asked for.
-        if found and found[0].offset < start:
-            return [record for record in found if record.offset >= start]
+            raise _unreadable(partition, error) from error
         return found
+
+    def _records(self, partition: Partition, batches: list[memoryview], start: int) -> RecordColumns:
+        """Return the records of batches, from `start` on."""
+        found = RecordColumns()
+        try:
+            for batch in batches:
+                found.extend(read_columns(batch))
+        except ProtocolError as error:
+            raise _unreadable(partition, error) from error
+        # A batch may begin before what was asked for.
+        return found[bisect_left(found.offsets, start) :] if found and found.offsets[0] < start else found
+
+
+def _unreadable(partition: Partition, error: ProtocolError) -> CommandError:
+    return CommandError(f"partition {partition.partition} of {partition.topic!r} cannot be read: {error}")
 
 
 def _end_transaction(batch: memoryview, producer_id: int, aborted: set[int]) -> None:

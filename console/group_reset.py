@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from console.errors import CommandError, UsageError
+from console.help import int64
 from console.positions import Extent, Position, PositionKind, end_offsets, parse_position
 
 Place = tuple[str, int]
@@ -43,7 +44,7 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     target.add_argument(
         "--to", metavar="POSITION", help="earliest, latest, an offset, a time, -N before the end"
     )
-    target.add_argument("--shift-by", metavar="N", type=int, help="N records on; back when negative")
+    target.add_argument("--shift-by", metavar="N", type=int64, help="N records on; back when negative")
     target.add_argument("--by-duration", metavar="D", help="back to records of D ago: 90s, 15m, 1h30m, 7d")
     target.add_argument("--from-file", metavar="FILE", type=Path, help="lines TOPIC,PARTITION,OFFSET")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,46 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         """Raise the problem as one sentence that names the command."""
         raise UsageError(f"{message}; see '{self.prog} --help'")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help.  argparse would say nothing of an output that is full."""
+        if message:
+            (file or sys.stderr).write(message)
+
+
+def utf8(text: str) -> str:
+    """Return the name of a topic or group; kafka-python would wait for ever with one that it cannot send."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not text in UTF-8") from None
+    return text
+
+
+def int16(text: str) -> int:
+    """Return the argument of an option that Kafka's protocol carries in 16 bits."""
+    return _whole_number(text, 16)
+
+
+def int32(text: str) -> int:
+    """Return the argument of an option that Kafka's protocol carries in 32 bits, as partitions."""
+    return _whole_number(text, 32)
+
+
+def int64(text: str) -> int:
+    """Return the argument of an option that Kafka's protocol carries in 64 bits, as offsets."""
+    return _whole_number(text, 64)
+
+
+def _whole_number(text: str, bits: int) -> int:
+    largest = (1 << bits - 1) - 1
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if not -largest <= number <= largest:
+        raise argparse.ArgumentTypeError(f"{number} is beyond {largest if number > 0 else -largest}")
+    return number
 
 
 def describe(parser: argparse.ArgumentParser, description: str, examples: Sequence[Example]) -> None:

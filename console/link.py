@@ -5,16 +5,17 @@ from __future__ import annotations
 import socket
 import struct
 from collections import deque
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from broker.config.endpoints import parse_endpoint
 from console.client import opened
 from console.errors import CommandError
-from protocol.headers import decode_response_header, encode_request_header
+from console.exchange import api_of, request_frame
+from protocol.headers import decode_response_header
 from protocol.messages import response_type
-from protocol.schema import declaration
-from protocol.wire import decode, encode
+from protocol.wire import decode
 
 ANSWER_SECONDS = 60.0
 """A broker that is silent for so long is not slow but lost."""
@@ -54,24 +55,27 @@ class Link:
         """Close the connection; answers in flight are lost."""
         self._socket.close()
 
+    def abort(self) -> None:
+        """End the connection from another thread; what waits for an answer there raises LinkLost."""
+        with suppress(OSError):  # it has ended already
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     @property
     def in_flight(self) -> int:
         """The number of answers awaited."""
         return len(self._in_flight)
 
     def send(self, request: Any, version: int, *, answered: bool = True) -> None:
-        """Send a request, of which `receive` returns the answer if there will be one.  Raises: LinkLost."""
+        """Send a request, of which `receive` returns the answer if there will be one.
+
+        Raises: LinkLost; CommandError for what a request cannot carry.
+        """
         self._last_id += 1
-        api = declaration(type(request)).api
-        assert api is not None
-        header = encode_request_header(
-            api_key=api, api_version=version, correlation_id=self._last_id, client_id=self._client_id
-        )
-        body = b"".join(encode(request, version))  # type: ignore[arg-type]  # requests hold no file ranges
+        frame = request_frame(request, version, correlation_id=self._last_id, client_id=self._client_id)
         if answered:
-            self._in_flight.append((api, version, self._last_id))
+            self._in_flight.append((api_of(request), version, self._last_id))
         try:
-            self._socket.sendall(_SIZE.pack(len(header) + len(body)) + header + body)
+            self._socket.sendall(frame)
         except OSError as error:
             raise self._lost(error) from error
 

@@ -36,8 +36,12 @@ def leaders_of(bootstrap: str, topics: Iterable[str]) -> dict[Place, str]:
     return leaders_in(answer)
 
 
-def offsets_at(leaders: dict[Place, str], places: Iterable[Place], timestamp: int) -> dict[Place, int]:
+def offsets_at(
+    leaders: dict[Place, str], places: Iterable[Place], timestamp: int, *, committed: bool = False
+) -> dict[Place, int]:
     """Return the first offset not before a time, or a special one, in each partition; -1: there is none.
+
+    `committed`: the end is that of transactions that have ended.
 
     Raises: CommandError.
     """
@@ -57,7 +61,8 @@ def offsets_at(leaders: dict[Place, str], places: Iterable[Place], timestamp: in
             )
             for name, indexes in topics.items()
         ]
-        answer = ask(address, ListOffsetsRequest(replica_id=-1, topics=asked), OFFSETS_VERSION)
+        request = ListOffsetsRequest(replica_id=-1, isolation_level=int(committed), topics=asked)
+        answer = ask(address, request, OFFSETS_VERSION)
         for topic in answer.topics:
             for partition in topic.partitions:
                 check(partition.error_code, None, f"partition {partition.partition_index} of {topic.name!r}")
@@ -65,9 +70,13 @@ def offsets_at(leaders: dict[Place, str], places: Iterable[Place], timestamp: in
     return found
 
 
-def extents_of(leaders: dict[Place, str], places: Sequence[Place]) -> dict[Place, Extent]:
+def extents_of(
+    leaders: dict[Place, str], places: Sequence[Place], *, committed: bool = False
+) -> dict[Place, Extent]:
     """Return the offsets that partitions hold now.  Raises: CommandError."""
-    starts, ends = (offsets_at(leaders, places, special) for special in (EARLIEST, LATEST))
+    starts, ends = (
+        offsets_at(leaders, places, special, committed=committed) for special in (EARLIEST, LATEST)
+    )
     return {place: Extent(starts[place], ends[place]) for place in places}
 
 

@@ -60,7 +60,8 @@ def parse_position(text: str, option: str) -> Position:
             f"{option} {text!r} is not a position; write earliest, latest, an offset (1234), records before "
             "the end (-10), a time (2024-05-01T12:00:00Z) or milliseconds since 1970 (@1714564800000)"
         ) from None
-    return Position(PositionKind.TIME, round(moment.timestamp() * 1000))
+    # Negative times mean other things in Kafka's protocol, and no record is older.
+    return Position(PositionKind.TIME, max(round(moment.timestamp() * 1000), 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from console.errors import CommandError
 from console.fetcher import Fetcher
 from console.queue_rows import coordinator_of
 from protocol.messages.kawal_queues import KawalQueuesRequest, QueueGroup, QueuePartition
+from protocol.record_columns import RecordColumns
 from protocol.record_reader import Record
 
 POLL_MS: Final = 500
@@ -122,7 +123,7 @@ def _read(fetcher: Fetcher, partition: Partition, segments: list[Segment], count
     segment = next(remaining)
     quiet = 0
     while fetcher.position(partition) <= segments[-1].last:
-        records = fetcher.poll(POLL_MS).get(partition, [])
+        records = fetcher.poll(POLL_MS).get(partition, RecordColumns())
         quiet = 0 if records else quiet + 1
         if quiet >= QUIET_POLLS_MAX:
             raise CommandError(

@@ -18,14 +18,17 @@ import binascii
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from console.errors import CommandError, UsageError
-from protocol.record_reader import Record
+from protocol.record_columns import columns_of
+from protocol.record_reader import Headers, Record
 
 CHUNK_BYTES = 1 << 18
 RECORD_BYTES_MAX = 100 << 20
 """A record read from standard input may be as large as the largest request a broker takes by default."""
+
+INT64_MAX: Final = 2**63 - 1
 
 Header = tuple[str, bytes | None]
 _KNOWN = frozenset(
@@ -44,6 +47,38 @@ class OutgoingRecord:
     timestamp_ms: int | None = None
 
 
+@dataclass(slots=True)
+class OutgoingColumns:
+    """Records to send, a list for each part of them; None instead of a list: that part is None in all."""
+
+    values: list[bytes | None]
+    keys: list[bytes | None] | None = None
+    partitions: list[int | None] | None = None
+    times: list[int | None] | None = None
+    headers: Headers = ()
+    """The headers of every record."""
+
+    def part(self, start: int, end: int) -> OutgoingColumns:
+        """Return the records of some places."""
+        return OutgoingColumns(
+            self.values[start:end],
+            None if self.keys is None else self.keys[start:end],
+            None if self.partitions is None else self.partitions[start:end],
+            None if self.times is None else self.times[start:end],
+            self.headers,
+        )
+
+    def one_by_one(self) -> list[OutgoingRecord]:
+        """Return the records as such."""
+        nones = [None] * len(self.values)
+        return [
+            OutgoingRecord(value, key, list(self.headers), partition, time)
+            for value, key, partition, time in zip(
+                self.values, self.keys or nones, self.partitions or nones, self.times or nones, strict=True
+            )
+        ]
+
+
 @dataclass(frozen=True, slots=True)
 class TextFormat:
     """Records as text; without `key_separator` keys are left out, without `null` nulls are empty."""
@@ -54,29 +89,41 @@ class TextFormat:
 
     def dump(self, _partition: Any, records: Sequence[Record]) -> bytes:
         """Return the bytes of consumed records, each with the delimiter."""
-        null, end, between = self.null or b"", self.delimiter, self.key_separator
-        if between is None:
-            shown = [null if record.value is None else record.value for record in records]
-        else:
-            shown = [
-                (null if record.key is None else record.key)
-                + between
-                + (null if record.value is None else record.value)
-                for record in records
-            ]
-        return end.join([*shown, b""])
+        null, between = self.null or b"", self.key_separator
+        columns = columns_of(records)
+        lines = shown(columns.values, null)
+        if between is not None:
+            keys = shown(columns.keys, null)
+            lines = [key + between + value for key, value in zip(keys, lines, strict=True)]
+        return self.delimiter.join([*lines, b""])
 
-    def load(self, text: bytes, where: str) -> OutgoingRecord:
-        """Return the record written as `text`.  Raises: CommandError naming `where` when it has no key."""
+    def load(self, pieces: list[bytes], first: int) -> OutgoingColumns:
+        """Return the records written as these pieces, of which the first has the number `first` in the input.
+
+        Raises: CommandError naming the one that has no key.
+        """
         if self.key_separator is None:
-            return OutgoingRecord(self._meant(text))
-        key, separator, value = text.partition(self.key_separator)
-        if not separator:
-            raise CommandError(f"{where} has no key: {self.key_separator.decode()!r} does not occur in it")
-        return OutgoingRecord(self._meant(value), self._meant(key))
+            return OutgoingColumns(self._meant(pieces))
+        parts = [piece.partition(self.key_separator) for piece in pieces]
+        for number, (_, separator, _) in enumerate(parts, start=first):
+            if not separator:
+                missing = f"{self.key_separator.decode()!r} does not occur in it"
+                raise CommandError(f"record {number} of the input has no key: {missing}")
+        keys, values = [key for key, _, _ in parts], [value for _, _, value in parts]
+        return OutgoingColumns(self._meant(values), self._meant(keys))
 
-    def _meant(self, data: bytes) -> bytes | None:
-        return None if self.null is not None and data == self.null else data
+    def _meant(self, column: list[bytes]) -> list[bytes | None]:
+        null = self.null
+        if null is None:
+            return column  # type: ignore[return-value]  # a list that is not changed
+        return [None if data == null else data for data in column]
+
+
+def shown(column: list[bytes | None], null: bytes) -> list[bytes]:
+    """Return keys or values with a word for those that are null."""
+    if None in column:
+        return [null if data is None else data for data in column]
+    return column  # type: ignore[return-value]
 
 
 def split_records(stream: IO[bytes], delimiter: bytes) -> Iterator[list[bytes]]:
@@ -181,4 +228,6 @@ def _integer(tree: dict[str, Any], name: str, where: str) -> int | None:
     value = tree.get(name)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise CommandError(f"{where}: {name!r} must be a whole number, not {value!r}")
+    if value is not None and not -INT64_MAX <= value <= INT64_MAX:
+        raise CommandError(f"{where}: {name!r} is {value}, which has more than 64 bits")
     return value

@@ -89,6 +89,9 @@ def context_of(security: Security) -> ssl.SSLContext:
         where = security.ca or "ssl.truststore.certificates"
         raise CommandError(f"{where} has no certificates of authorities in PEM: {_why(error)}") from error
     context.check_hostname = security.checks_host
+    if trusted is not None:
+        # The broker's own certificate may be what is trusted, as in OpenSSL's tools and Python 3.13.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     chain = security.chain_text
     if security.certificate:
         chain = _text(security.certificate, CERTIFICATE)

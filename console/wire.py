@@ -10,6 +10,7 @@ from typing import Any
 from console.client import ANSWER_MS, check_no_login, check_reachable, endpoints, opened
 from console.errors import CommandError
 from console.exchange import api_of, exchange
+from console.outgoing import rules
 
 
 class NotKawal(CommandError):
@@ -21,6 +22,8 @@ def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
 
     Raises: NotKawal; CommandError when no server can be reached, or none answers.
     """
+    if (over := rules()) is not None:
+        return over.ask(bootstrap, request, version)
     check_reachable(bootstrap)
     for endpoint in endpoints(bootstrap):
         try:
@@ -33,7 +36,7 @@ def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
             raise CommandError(f"{endpoint.text} has not answered within {ANSWER_MS} ms") from error
         except ConnectionError as error:
             check_no_login(bootstrap)
-            raise _not_kawal(endpoint.text, request) from error
+            raise not_kawal(endpoint.text, request) from error
         except OSError as error:
             raise CommandError(
                 f"lost the connection to {endpoint.text}: {error.strerror or error}"
@@ -41,7 +44,8 @@ def ask(bootstrap: str, request: Any, version: int = 0) -> Any:
     raise CommandError(f"{bootstrap}: no server accepts connections any more")
 
 
-def _not_kawal(address: str, request: Any) -> NotKawal:
+def not_kawal(address: str, request: Any) -> NotKawal:
+    """Return the error for a server that does not know a request of ours."""
     name = api_of(request).name.lower().replace("_", " ")
     return NotKawal(
         f"{address} does not know the request '{name}': it is not a Kawal server, or is an older one"

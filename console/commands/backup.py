@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from broker.config.config_keys import ConfigProblem
 from broker.config.config_sources import load
 from console.errors import OK, CommandError, UsageError
-from console.help import describe
+from console.help import describe, int64
 from console.server_flags import CONFIG_VARIABLE, config_file
 from console.steps import drive, size_text
 from wal.backup import Backup
@@ -50,9 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help=f"TOML file that names it (default ${CONFIG_VARIABLE})"
     )
     parser.add_argument(
-        "--keep", metavar="N", type=int, help="afterwards remove all but the newest N backups"
+        "--keep", metavar="N", type=int64, help="afterwards remove all but the newest N backups"
     )
-    parser.add_argument("--rate", metavar="MIB", type=int, help="copy at most so many MiB a second")
+    parser.add_argument("--rate", metavar="MIB", type=int64, help="copy at most so many MiB a second")
     parser.add_argument("--list", action="store_true", help="list the complete backups, and make none")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import secrets
 import sys
 import threading
@@ -21,7 +22,7 @@ from console.bench_load import (
 )
 from console.client import add_bootstrap
 from console.errors import FAILED, OK, UsageError
-from console.help import describe
+from console.help import describe, int32, int64
 from console.tables import table
 
 PERCENTILES = (50, 95, 99)
@@ -52,13 +53,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_bootstrap(parser)
     parser.add_argument("--seconds", metavar="S", type=float, default=5.0, help="time to produce in bulk (5)")
-    parser.add_argument("--partitions", metavar="N", type=int, default=4, help="partitions of the topic (4)")
-    parser.add_argument("--record-bytes", metavar="N", type=int, default=1_000, help="size of a value (1000)")
     parser.add_argument(
-        "--batch-bytes", metavar="N", type=int, default=128 << 10, help="size of a batch in bulk (131072)"
+        "--partitions", metavar="N", type=int32, default=4, help="partitions of the topic (4)"
     )
     parser.add_argument(
-        "--max-megabytes", metavar="N", type=int, default=1_000, help="produce no more than this (1000)"
+        "--record-bytes", metavar="N", type=int32, default=1000, help="size of a value (1000)"
+    )
+    parser.add_argument(
+        "--batch-bytes", metavar="N", type=int32, default=128 << 10, help="size of a batch in bulk (131072)"
+    )
+    parser.add_argument(
+        "--max-megabytes", metavar="N", type=int64, default=1_000, help="produce no more than this (1000)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -66,8 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure the broker.  Raises: UsageError; CommandError when it refuses or loses something."""
     for name in ("seconds", "partitions", "record_bytes", "batch_bytes", "max_megabytes"):
-        if getattr(arguments, name) <= 0:
-            raise UsageError(f"--{name.replace('_', '-')} must be above 0")
+        if not 0 < getattr(arguments, name) < math.inf:
+            raise UsageError(f"--{name.replace('_', '-')} must be above 0, and finite")
     tree = measure(arguments)
     print(json.dumps(tree, indent=2) if arguments.json else as_text(tree))
     return OK if tree["lost_records"] == 0 else FAILED

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from console.errors import OK, CommandError, UsageError
-from console.help import Actions, describe
+from console.help import Actions, describe, int32
 from console.help import dispatch as run
 
 __all__ = ["configure", "run"]
@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     make.add_argument(
         "--client", metavar="NAME", action="append", default=[], help="a client's common name; repeatable"
     )
-    make.add_argument("--days", type=int, default=365, help="days for which they are valid (default 365)")
+    make.add_argument("--days", type=int32, default=365, help="days for which they are valid (default 365)")
 
 
 def _make(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from console.client import Trouble, add_bootstrap, consumer_client, listen_for_t
 from console.errors import OK, CommandError, UsageError
 from console.fetcher import Fetcher
 from console.group_reader import GroupReader
-from console.help import describe
+from console.help import describe, int32, int64, utf8
 from console.last_records import last_records
 from console.positions import (
     LATEST,
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("consume orders --group billing", "as a member of a group: what is printed is committed"),
         ],
     )
-    parser.add_argument("topic", metavar="TOPIC", help="what to read")
+    parser.add_argument("topic", metavar="TOPIC", type=utf8, help="what to read")
     add_bootstrap(parser)
     parser.add_argument(
         "--from", "--since", dest="start", metavar="POSITION", default="earliest", help="where to begin"
@@ -68,15 +68,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partition",
         "-p",
         metavar="N",
-        type=int,
+        type=int32,
         action="append",
         help="read this partition only; repeatable",
     )
-    parser.add_argument("--max-messages", "-n", metavar="N", type=int, help="stop after N records")
+    parser.add_argument("--max-messages", "-n", metavar="N", type=int64, help="stop after N records")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, with everything in it")
     parser.add_argument("--format", "-F", metavar="FORMAT", help="print each record so, as '%%o %%s\\n'")
     parser.add_argument(
-        "--group", "-g", metavar="GROUP", help="read as a member of this group and commit what was printed"
+        "--group",
+        "-g",
+        metavar="GROUP",
+        type=utf8,
+        help="read as a member of this group and commit what was printed",
     )
     parser.add_argument(
         "--registry", metavar="URL", help="schema registry whose framed keys and values are shown as JSON"
@@ -103,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         "flush": output.flush,
         "output_closed": lambda: pipe_is_closed(output.fileno()),
     }
-    if arguments.group:
+    if arguments.group is not None:
         _read_as_group(arguments, start, printing)
     else:
         _read(arguments, start, None if arguments.follow else until, printing, trouble)
@@ -165,6 +169,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--json and --format both say how records are printed; give one of them")
     if arguments.group is None:
         return
+    if not arguments.group:
+        raise UsageError("--group must not be empty")
     if arguments.until or arguments.partition:
         raise UsageError("a group is given its partitions and has no end: leave out --partition and --until")
     if arguments.start not in ("earliest", "latest"):

@@ -17,7 +17,7 @@ from console.database_admin import (
     told,
 )
 from console.errors import OK, UsageError
-from console.help import Actions, describe
+from console.help import Actions, describe, int32
 from console.help import dispatch as run
 from protocol.messages.kawal_databases import DatabaseAction
 
@@ -76,7 +76,7 @@ def _configure_create(actions: Actions) -> None:
         run=_create,
     )
     _add_names(parser)
-    parser.add_argument("--vnodes", "-v", metavar="N", type=int, help="write-ahead logs of the database")
+    parser.add_argument("--vnodes", "-v", metavar="N", type=int32, help="write-ahead logs of the database")
     _add_settings(parser)
     parser.add_argument("--if-not-exists", action="store_true", help="a database that exists is not an error")
     parser.add_argument("--validate-only", action="store_true", help="check, but create nothing")

@@ -12,7 +12,7 @@ from console.commands.subscriptions import progress_table
 from console.errors import OK, CommandError, UsageError
 from console.group_reset import Move, add_target, moves, parse_topics, read_offsets
 from console.group_rows import read_groups
-from console.help import Actions, describe
+from console.help import Actions, describe, utf8
 from console.help import dispatch as run
 from console.positions import extents_of
 from console.tables import table
@@ -90,10 +90,16 @@ def _configure_reset(actions: Actions) -> None:
         ],
         run=_reset,
     )
-    parser.add_argument("group", metavar="GROUP", help="the group id")
+    parser.add_argument("group", metavar="GROUP", type=utf8, help="the group id")
     add_bootstrap(parser)
     parser.add_argument(
-        "--topic", "-t", metavar="TOPIC[:P,P…]", action="append", default=[], help="topic; repeatable"
+        "--topic",
+        "-t",
+        metavar="TOPIC[:P,P…]",
+        type=utf8,
+        action="append",
+        default=[],
+        help="topic; repeatable",
     )
     parser.add_argument("--all-topics", action="store_true", help="every topic with committed offsets")
     add_target(parser)
@@ -115,12 +121,20 @@ def _configure_delete(actions: Actions) -> None:
     )
     _add_groups(parser)
     parser.add_argument(
-        "--topic", "-t", metavar="TOPIC[:P,P…]", action="append", default=[], help="topic; repeatable"
+        "--topic",
+        "-t",
+        metavar="TOPIC[:P,P…]",
+        type=utf8,
+        action="append",
+        default=[],
+        help="topic; repeatable",
     )
 
 
 def _add_groups(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("groups", metavar="GROUP", nargs="+", help="a group id; several may be given")
+    parser.add_argument(
+        "groups", metavar="GROUP", type=utf8, nargs="+", help="a group id; several may be given"
+    )
     add_bootstrap(parser)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.errors import CommandError
-from console.help import Actions, describe
+from console.help import Actions, describe, int32
 from console.help import dispatch as run
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _configure_preview(actions: Actions) -> None:
         run=_handled(_preview),
     )
     _add_job(parser)
-    parser.add_argument("-n", metavar="N", dest="limit", type=int, default=10, help="how many (default 10)")
+    parser.add_argument("-n", metavar="N", dest="limit", type=int32, default=10, help="how many (default 10)")
 
 
 def _configure_status(actions: Actions) -> None:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from console.batch_sender import ALL, BatchSender
 from console.client import add_bootstrap
 from console.errors import OK, CommandError, Interrupted, UsageError
-from console.help import describe
+from console.help import describe, int32
 from console.record_formats import (
+    OutgoingColumns,
     OutgoingRecord,
     TextFormat,
     header_option,
-    load_json,
     split_records,
     text_option,
 )
 from protocol.compression import Codec
+from protocol.record_reader import Headers
+
+Outgoing = list[OutgoingRecord] | OutgoingColumns
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="header of every record; repeatable",
     )
-    parser.add_argument("--partition", "-p", metavar="N", type=int, help="send to this partition")
+    parser.add_argument("--partition", "-p", metavar="N", type=int32, help="send to this partition")
     parser.add_argument(
         "--codec",
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
@@ -93,12 +96,15 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _send_all(topic: str, records: Iterator[list[OutgoingRecord]], sender: BatchSender) -> None:
+def _send_all(topic: str, records: Iterator[Outgoing], sender: BatchSender) -> None:
     """Send what is read, as soon as it is read.  Raises: CommandError saying how many were stored."""
     try:
         for together in records:
-            for record in together:
-                sender.add(record)
+            if isinstance(together, OutgoingColumns):
+                sender.add_all(together)
+            else:
+                for record in together:
+                    sender.add(record)
             sender.ship()
         sender.finish()
     except CommandError as error:
@@ -131,9 +137,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--key and --key-separator both say what the key is; give one of them")
 
 
-def _records(arguments: argparse.Namespace) -> Iterator[list[OutgoingRecord]]:
+def _records(arguments: argparse.Namespace) -> Iterator[Outgoing]:
     """Yield the records, those together that were read together.  Raises: CommandError."""
-    headers = [header_option(text) for text in arguments.header]
+    headers = tuple(header_option(text) for text in arguments.header)
     key = None if arguments.key is None else arguments.key.encode("utf-8", "surrogateescape")
     separator = arguments.key_separator
     text = TextFormat(
@@ -141,11 +147,14 @@ def _records(arguments: argparse.Namespace) -> Iterator[list[OutgoingRecord]]:
         key_separator=None if separator is None else text_option(separator, "--key-separator"),
         null=None if arguments.null is None else arguments.null.encode("utf-8", "surrogateescape"),
     )
-    plain = not headers and key is None and arguments.partition is None
 
-    def completed() -> Iterator[list[OutgoingRecord]]:
+    def completed() -> Iterator[Outgoing]:
         for records in _inputs(arguments, text):
-            for record in () if plain else records:
+            if isinstance(records, OutgoingColumns):
+                _complete(records, headers, key, arguments.partition)
+                yield records
+                continue
+            for record in records:
                 record.headers = [*headers, *record.headers]
                 record.key = key if record.key is None else record.key
                 record.partition = arguments.partition if record.partition is None else record.partition
@@ -154,7 +163,19 @@ def _records(arguments: argparse.Namespace) -> Iterator[list[OutgoingRecord]]:
     return completed()
 
 
-def _inputs(arguments: argparse.Namespace, text: TextFormat) -> Iterator[list[OutgoingRecord]]:
+def _complete(records: OutgoingColumns, headers: Headers, key: bytes | None, partition: int | None) -> None:
+    """Give records what they have not of their own."""
+    count = len(records.values)
+    records.headers = headers
+    if key is not None:
+        records.keys = [key if own is None else own for own in records.keys or [None] * count]
+    if partition is not None:
+        records.partitions = [
+            partition if own is None else own for own in records.partitions or [None] * count
+        ]
+
+
+def _inputs(arguments: argparse.Namespace, text: TextFormat) -> Iterator[Outgoing]:
     for path in arguments.files:
         try:
             with open(path, "rb") as stream:
@@ -163,17 +184,10 @@ def _inputs(arguments: argparse.Namespace, text: TextFormat) -> Iterator[list[Ou
             raise CommandError(f"cannot read {path}: {error.strerror}") from error
     if arguments.files:
         return
+    load: Callable[[list[bytes], int], Outgoing] = text.load
+    if arguments.json:
+        from console.json_records import load_lines as load  # and msgspec, which text does not need
     count = 0
     for pieces in split_records(sys.stdin.buffer, text.delimiter):
-        if arguments.json:
-            yield [
-                load_json(piece, f"record {number} of the input")
-                for number, piece in enumerate(pieces, start=count + 1)
-                if piece.strip()
-            ]
-        else:
-            yield [
-                text.load(piece, f"record {number} of the input")
-                for number, piece in enumerate(pieces, start=count + 1)
-            ]
+        yield load(pieces, count + 1)
         count += len(pieces)

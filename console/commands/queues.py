@@ -11,7 +11,7 @@ from console import queue_changes
 from console.client import add_bootstrap, listen_for_trouble
 from console.errors import OK, CommandError, UsageError
 from console.group_reset import parse_topics
-from console.help import Actions, describe
+from console.help import Actions, describe, int32, int64
 from console.help import dispatch as run
 from console.positions import parse_position
 from console.queue_rows import list_queues, read_queues, starts_of, summary_of
@@ -99,7 +99,7 @@ def _configure_peek(actions: Actions) -> None:
         "--max-messages",
         "-n",
         metavar="N",
-        type=int,
+        type=int64,
         default=PEEKED,
         help=f"records of each partition (default {PEEKED}, at most {PEEKED_MAX})",
     )
@@ -122,8 +122,8 @@ def _configure_release(actions: Actions) -> None:
     _add_group(parser)
     parser.add_argument("--member", "-m", metavar="ID", help="only what this member has")
     parser.add_argument("--topic", "-t", metavar="TOPIC", help="only in this topic")
-    parser.add_argument("--partition", "-p", metavar="P", type=int, help="only in this partition of it")
-    parser.add_argument("--offset", "-o", metavar="N", type=int, help="only this record of the partition")
+    parser.add_argument("--partition", "-p", metavar="P", type=int32, help="only in this partition of it")
+    parser.add_argument("--offset", "-o", metavar="N", type=int64, help="only this record of the partition")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
 
 

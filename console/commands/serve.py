@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.errors import OK, CommandError
 from console.help import describe
 from console.passwords import add_password_file
 from console.server_flags import add_flags, as_table, config_file, loaded_config, read_again
+
+if TYPE_CHECKING:
+    from broker.server.console_host import ConsoleProgram
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Serve Kafka clients from a data directory.  The server prints 'kawal ready HOST:PORT' on standard
-        output once it answers; SIGTERM or Ctrl-C ends it cleanly, SIGHUP makes it read its file again.
+        output once it answers, and then the address of its web console; SIGTERM or Ctrl-C ends it cleanly,
+        SIGHUP makes it read its file again.
 
         A setting comes from a flag, else from the environment (KAWAL_NUM_PARTITIONS for num.partitions), else
         from the file (TOML, or Kafka's server.properties), else it has its default ('kawal config
@@ -69,10 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     try:
         load = partial(read_again, arguments) if config_file(arguments) else None
-        if arguments.add_user is None:
-            return main(loaded.config, ready=_announce, load=load)
-        users = _first_user(arguments.add_user, arguments.password_file)
-        return main(loaded.config, ready=_announce, load=load, users=users)
+        users = None
+        if arguments.add_user is not None:
+            users = _first_user(arguments.add_user, arguments.password_file)
+        return main(loaded.config, ready=_announce, load=load, users=users, console=_console_program())
     except (StartError, StoreError, DiskError) as error:
         raise CommandError(str(error)) from error
 
@@ -83,6 +90,21 @@ def _first_user(name: str, password_file: str | None) -> dict[str, dict[str, str
     from console.users import first_credentials
 
     return {name: first_credentials(read_password(name, password_file))}
+
+
+def _console_program() -> ConsoleProgram:
+    """Return the program of the web console, which finds these packages where they are."""
+    from broker.server.console_host import ConsoleProgram
+
+    packages = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH"))))
+    # -P: not the folder in which the server was started, which may have packages of these names.
+    command = (sys.executable, "-P", "-m", "console.web")
+    return ConsoleProgram(command, {"PYTHONPATH": path}, _announce_console)
+
+
+def _announce_console(url: str) -> None:
+    print(f"kawal console {url}", flush=True)
 
 
 def _announce(address: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from console.admin import all_topics
 from console.client import add_bootstrap, admin_client, listen_for_trouble, refusal
 from console.errors import OK, CommandError, UsageError
-from console.help import Actions, describe
+from console.help import Actions, describe, int16, int32, utf8
 from console.help import dispatch as run
 from console.tables import table
 from console.topic_tree import topic_text, topic_tree
@@ -68,8 +68,12 @@ def _configure_create(actions: Actions) -> None:
         run=_create,
     )
     _add_topics(parser)
-    parser.add_argument("--partitions", "-p", metavar="N", type=int, default=-1, help="number of partitions")
-    parser.add_argument("--replication-factor", metavar="N", type=int, default=-1, help="number of replicas")
+    parser.add_argument(
+        "--partitions", "-p", metavar="N", type=int32, default=-1, help="number of partitions"
+    )
+    parser.add_argument(
+        "--replication-factor", metavar="N", type=int16, default=-1, help="number of replicas"
+    )
     parser.add_argument(
         "--config", metavar="KEY=VALUE", action="append", default=[], help="topic configuration; repeatable"
     )
@@ -112,7 +116,7 @@ def _configure_alter(actions: Actions) -> None:
         run=_alter,
     )
     _add_topics(parser)
-    parser.add_argument("--partitions", "-p", metavar="N", type=int, help="number of partitions in all")
+    parser.add_argument("--partitions", "-p", metavar="N", type=int32, help="number of partitions in all")
     parser.add_argument(
         "--config", metavar="KEY=VALUE", action="append", default=[], help="set a configuration; repeatable"
     )
@@ -168,11 +172,17 @@ def _configure_delete_records(actions: Actions) -> None:
         ],
         run=_delete_records,
     )
-    parser.add_argument("topic", metavar="TOPIC", help="the topic")
+    parser.add_argument("topic", metavar="TOPIC", type=utf8, help="the topic")
     add_bootstrap(parser)
     parser.add_argument("--before", metavar="POSITION", required=True, help="the first record that stays")
     parser.add_argument(
-        "--partition", "-p", metavar="N", type=int, action="append", default=[], help="only this; repeatable"
+        "--partition",
+        "-p",
+        metavar="N",
+        type=int32,
+        action="append",
+        default=[],
+        help="only this; repeatable",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be deleted, and delete nothing"
@@ -180,7 +190,9 @@ def _configure_delete_records(actions: Actions) -> None:
 
 
 def _add_topics(parser: argparse.ArgumentParser, count: str = "+") -> None:
-    parser.add_argument("topics", metavar="TOPIC", nargs=count, help="a name; several may be given")
+    parser.add_argument(
+        "topics", metavar="TOPIC", type=utf8, nargs=count, help="a name; several may be given"
+    )
     add_bootstrap(parser)
 
 

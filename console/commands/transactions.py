@@ -10,7 +10,7 @@ from typing import Any
 from console import transaction_admin
 from console.client import add_bootstrap
 from console.errors import OK, UsageError
-from console.help import Actions, describe
+from console.help import Actions, describe, int32, int64
 from console.help import dispatch as run
 from console.tables import table
 
@@ -48,7 +48,7 @@ def _declare_list(actions: Actions) -> None:
     )
     parser.add_argument("--state", metavar="STATE", action="append", help="only this state; repeatable")
     parser.add_argument(
-        "--longer-than", metavar="SECONDS", type=int, help="only those that began longer ago than this"
+        "--longer-than", metavar="SECONDS", type=int64, help="only those that began longer ago than this"
     )
     parser.add_argument("--id-pattern", metavar="REGEX", help="only ids that match as a whole (RE2)")
     parser.add_argument("--json", action="store_true", help="print a JSON list")
@@ -102,8 +102,8 @@ def _declare_abort(actions: Actions) -> None:
     )
     parser.add_argument("transactional_id", metavar="ID", nargs="?", help="transactional id")
     parser.add_argument("--topic", "-t", metavar="TOPIC", help="topic of the partition in which one hangs")
-    parser.add_argument("--partition", "-p", metavar="NUMBER", type=int, help="that partition")
-    parser.add_argument("--start-offset", metavar="OFFSET", type=int, help="where the transaction begins")
+    parser.add_argument("--partition", "-p", metavar="NUMBER", type=int32, help="that partition")
+    parser.add_argument("--start-offset", metavar="OFFSET", type=int64, help="where the transaction begins")
     add_bootstrap(parser)
 
 

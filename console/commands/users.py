@@ -8,7 +8,7 @@ import json
 from broker.server.logs import escaped
 from console.client import add_bootstrap
 from console.errors import OK, CommandError, UsageError
-from console.help import Actions, describe
+from console.help import Actions, describe, int32
 from console.help import dispatch as run
 from console.passwords import add_password_file, read_password
 from console.tables import table
@@ -91,7 +91,7 @@ def _add_setting(actions: Actions, word: str, summary: str, run_it: object) -> N
     action.add_argument(
         "--iterations",
         metavar="COUNT",
-        type=int,
+        type=int32,
         default=ITERATIONS,
         help=f"rounds of hashing by SCRAM, 4096 to 16384 (default {ITERATIONS})",
     )

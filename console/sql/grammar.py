@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from console.errors import UsageError
@@ -67,23 +69,15 @@ def _explained(forms: Sequence[Form], text: str) -> str:
     words = text.upper().split()
     if not words:
         return 'the statement is empty; try "SHOW TOPICS"'
-    best: Form | None = None
-    longest = 0
-    for known in forms:
-        length = _common(known.verb.split(), words)
-        if length > longest:
-            best, longest = known, length
-    if best is not None:
+    best = max(forms, key=lambda known: _likeness(known.verb.split(), words))
+    if best.verb.split()[0] == words[0]:
         return f"{text[:SHOWN_MAX]!r} is not a statement; write it like {best.example!r}"
     verbs = ", ".join(dict.fromkeys(known.verb.split()[0] for known in forms))
     return f"statements begin with {verbs}; not with {text.split(maxsplit=1)[0][:SHOWN_MAX]!r}"
 
 
-def _common(left: list[str], right: list[str]) -> int:
-    """Return how many first words two texts share."""
-    count = 0
-    for here, there in zip(left, right, strict=False):
-        if here != there:
-            break
-        count += 1
-    return count
+def _likeness(verb: list[str], words: list[str]) -> tuple[int, float]:
+    """Return how many first words a verb and a statement share, and how alike the next ones are."""
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(verb, words, strict=False)))
+    rest = slice(shared, shared + 1)
+    return shared, SequenceMatcher(None, "".join(verb[rest]), "".join(words[rest])).ratio()

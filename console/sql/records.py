@@ -16,6 +16,7 @@ from console.sql.session import Session
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from protocol.partitioner import partition_of
 from protocol.record_reader import Record, iter_records, read_transaction_marker
 from protocol.record_writer import encode_batch
 from protocol.records import BatchHeader, iter_batches, read_batch_header
@@ -32,13 +33,6 @@ PRODUCE_MS: Final = 30_000
 OUT_OF_RANGE: Final = 1
 EARLIEST: Final = -2
 """The timestamp that asks ListOffsets for the log start."""
-
-
-def partition_of(key: bytes, count: int) -> int:
-    """Return the partition of a key, by the rule of Kafka's own producers."""
-    from kafka.partitioner.default import murmur2
-
-    return int(murmur2(key) & 0x7FFFFFFF) % count
 
 
 def produce(session: Session, topic: str, partitions: int, records: Sequence[Record]) -> int:

@@ -34,6 +34,7 @@ from views.statement import Statement, parse_view
 from views.tags import TagTable
 from views.token_text import depth_zero, position_of
 
+LIMIT_DIGITS_MAX: Final = 18
 ROWS_PER_BATCH: Final = 500
 
 
@@ -190,7 +191,7 @@ def _ending(read: Sequence[Token]) -> Ending:
             at += _word(read, at) == ","
     if at < len(read):
         number = read[at + 1].text if at + 2 == len(read) else ""
-        if not number.isdigit():
+        if not number.isdecimal() or len(number) > LIMIT_DIGITS_MAX:
             raise UsageError("LIMIT takes a number, as in LIMIT 10, and ends the statement")
         limit = int(number)
     return Ending(order, limit)

@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 
 from console import admin, batch_sender
-from console.batch_sender import BatchSender
+from console.batch_sender import BatchSender, Shipment, _halves
 from console.errors import CommandError
 from console.link import LinkLost
-from console.record_formats import OutgoingRecord
+from console.record_formats import OutgoingColumns, OutgoingRecord
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from protocol.messages.produce import ProduceRequest, ProduceResponse
-from protocol.record_reader import iter_records
+from protocol.partitioner import partition_of
+from protocol.record_columns import columns_of
+from protocol.record_reader import Record, iter_records
+from protocol.records import iter_batches
 from tests.broker.gateway import START_MS, Gateway
-from tests.broker.kit import create, read, records_of
+from tests.broker.kit import create, fetch, read, records_of
 from tests.console.bench import GatewayLink
 from tests.console.gateway import connect
 
@@ -135,15 +138,12 @@ def test_a_key_goes_where_kafkas_clients_put_it(
     sender.ship()
     sender.finish()
     assert sorted(sender.stored_in.values()) in ([1, 2], [3])
-    from console.sql.records import partition_of
-
     assert read(gateway.client(), "t", partition=partition_of(b"7", 4)).count(b"v7") == 2
 
 
 def test_keys_headers_times_and_codecs_are_kept(
     gateway: Gateway, sender_of: Callable[..., BatchSender]
 ) -> None:
-    from tests.broker.kit import fetch
 
     sender = sender_of(codec=Codec.ZSTD)
     sender.add(OutgoingRecord(None, b"k", [("a", None)], 0, 5))
@@ -203,6 +203,61 @@ def test_a_batch_leaves_when_it_is_full(
     assert read(gateway.client(), "t") == [b"a", b"b"]
 
 
+def sent(gateway: Gateway, partitions: int) -> list[list[Record]]:
+    """Return the records of each partition."""
+    return [
+        [
+            record
+            for found in iter_batches(fetch(gateway.client(), "t", partition=index).records or b"")
+            for record in iter_records(found)
+        ]
+        for index in range(partitions)
+    ]
+
+
+@pytest.mark.parametrize("block_bytes", [0, batch_sender.BLOCK_BYTES_MAX])
+@pytest.mark.parametrize("batch_records", [2, 100])
+@pytest.mark.parametrize(
+    "outgoing",
+    [
+        OutgoingColumns([b"%d" % at for at in range(7)], partitions=[1] * 7),
+        OutgoingColumns([b"%d" % at for at in range(7)], [b"%d" % (at % 3) for at in range(7)]),
+        OutgoingColumns(
+            [b"a", None, b""], [b"k", None, b"k"], [1, 0, None], [5, None, 7], (("h", b"1"), ("n", None))
+        ),
+    ],
+)
+def test_columns_arrive_as_their_records_would(
+    outgoing: OutgoingColumns,
+    batch_records: int,
+    block_bytes: int,
+    sender_of: Callable[..., BatchSender],
+    gateway: Gateway,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batch_sender, "BATCH_RECORDS", batch_records)
+    monkeypatch.setattr(batch_sender, "BLOCK_BYTES_MAX", block_bytes)
+    sender = sender_of(partitions=3)
+    sender.add_all(outgoing)
+    sender.ship()
+    sender.finish()
+    expected: list[list[Record]] = [[], [], []]
+    for record in outgoing.one_by_one():
+        place = record.partition if record.partition is not None else partition_of(record.key or b"", 3)
+        time_ms = START_MS if record.timestamp_ms is None else record.timestamp_ms
+        expected[place].append(
+            Record(len(expected[place]), time_ms, record.key, record.value, tuple(record.headers))
+        )
+    assert sent(gateway, 3) == expected
+
+
+def test_a_key_of_columns_may_not_be_in_a_partition_that_is_not_there(
+    sender_of: Callable[..., BatchSender],
+) -> None:
+    with pytest.raises(CommandError, match="'t' has partitions 0 to 0; there is no 5"):
+        sender_of().add_all(OutgoingColumns([b"a"] * 2, partitions=[None, 5]))
+
+
 def test_a_partition_that_is_not_there_is_told(sender_of: Callable[..., BatchSender]) -> None:
     with pytest.raises(CommandError, match="'t' has partitions 0 to 0; there is no 5"):
         sender_of().add(OutgoingRecord(b"a", partition=5))
@@ -218,10 +273,7 @@ def test_a_topic_may_be_made_by_being_sent_to(gateway: Gateway) -> None:
 
 
 def test_the_batches_of_a_producer_can_be_read_one_by_one(sender_of: Callable[..., BatchSender]) -> None:
-    from console.batch_sender import Shipment, _halves
-    from protocol.record_reader import Record
-
-    records = [Record(at, 5, None, b"%d" % at) for at in range(5)]
+    records = columns_of([Record(at, 5, None, b"%d" % at) for at in range(5)])
     first, second = _halves(Shipment(0, records, 2**31 - 1))
     assert [record.offset for record in second.records] == [0, 1, 2]
     assert (first.base_sequence, second.base_sequence) == (2**31 - 1, 1)

@@ -121,3 +121,14 @@ def test_every_module_of_a_command_is_configured_and_run_alike() -> None:
         module: ModuleType = command_module(name)
         assert callable(module.run)
         assert parser_of(name, module).prog == f"kawal {name}"
+
+
+def test_text_that_no_request_can_hold_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = ModuleType("module")
+    module.configure = lambda _: None  # type: ignore[attr-defined]
+    module.run = lambda _: len("a\udcff".encode())  # type: ignore[attr-defined]
+    monkeypatch.setattr(cli, "command_module", lambda _: module)
+    assert main(["version"]) == FAILED
+    assert capsys.readouterr().err == "kawal: 'a\\udcff' is not text in UTF-8\n"

@@ -47,6 +47,11 @@ def test_an_address_nobody_listens_on_is_told_with_advice(
         pass
 
 
+def test_a_name_that_no_host_has_cannot_be_reached() -> None:
+    with pytest.raises(CommandError, match=r"cannot reach a\.\.b:1 \(not the name of a host\)"):
+        check_reachable("a..b:1")
+
+
 def test_a_bootstrap_that_is_no_address_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="--bootstrap: 'localhost' is not HOST:PORT"):
         check_reachable("localhost")

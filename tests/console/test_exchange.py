@@ -7,9 +7,10 @@ import socket
 import pytest
 
 from console.errors import CommandError
-from console.exchange import api_of, exchange
+from console.exchange import api_of, encoded, exchange
 from protocol.api_keys import ApiKey
 from protocol.headers import decode_request_header
+from protocol.messages.list_offsets import ListOffsetsRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.console.frames import framed
 
@@ -44,3 +45,18 @@ def test_an_answer_that_breaks_off_is_told() -> None:
         theirs.shutdown(socket.SHUT_WR)
         with theirs, pytest.raises(CommandError, match="h:1 closed the connection in the middle"):
             exchange(ours, REQUEST, 0, "h:1")
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (SaslHandshakeRequest(mechanism="\udcff"), r"^'\\udcff' is not text in UTF-8$"),
+        (
+            ListOffsetsRequest(replica_id=2**31, topics=[]),
+            r"^a value has no place in a request of Kafka's: ListOffsets",
+        ),
+    ],
+)
+def test_what_a_request_cannot_carry_is_told(request_: object, sentence: str) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        encoded(request_, 1)

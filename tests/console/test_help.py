@@ -1,11 +1,12 @@
 """Help that teaches."""
 
 import argparse
+from collections.abc import Callable
 
 import pytest
 
 from console.errors import UsageError
-from console.help import HELP_COLUMNS, Actions, Parser, describe, dispatch
+from console.help import HELP_COLUMNS, Actions, Parser, describe, dispatch, int16, int32, int64, utf8
 
 
 def colours() -> Parser:
@@ -53,3 +54,27 @@ def test_a_wrong_argument_is_a_usage_error(words: list[str]) -> None:
 def test_the_parser_of_an_action_has_its_own_examples() -> None:
     actions = next(action for action in colours()._actions if isinstance(action, argparse._SubParsersAction))
     assert "  kawal colours red   red" in actions.choices["red"].format_help()
+
+
+@pytest.mark.parametrize(("kind", "largest"), [(int16, 32_767), (int32, 2_147_483_647), (int64, 2**63 - 1)])
+def test_a_number_that_the_protocol_cannot_carry_is_refused(kind: Callable[[str], int], largest: int) -> None:
+    assert (kind(f"{largest}"), kind(f"-{largest}")) == (largest, -largest)
+    for text, problem in (
+        (f"{largest + 1}", f"{largest + 1} is beyond {largest}"),
+        (f"{-largest - 1}", f"{-largest - 1} is beyond -{largest}"),
+        ("many", "'many' is not a whole number"),
+        ("9" * 5_000, "is not a whole number"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError, match=problem):
+            kind(text)
+
+
+def test_help_that_cannot_be_written_is_an_error() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full, pytest.raises(OSError, match="No space left"):
+        colours()._print_message("help" * 10_000, full)
+
+
+def test_a_name_is_text() -> None:
+    assert utf8("größe") == "größe"
+    with pytest.raises(argparse.ArgumentTypeError, match=r"'\\udcff' is not text in UTF-8"):
+        utf8("\udcff")

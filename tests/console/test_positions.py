@@ -60,6 +60,8 @@ EXTENTS = {ZERO: Extent(0, 10), ONE: Extent(5, 7)}
         ("-10", Position(PositionKind.BEFORE_END, 10)),
         ("@1714564800000", Position(PositionKind.TIME, 1_714_564_800_000)),
         ("2024-05-01T12:00:00Z", Position(PositionKind.TIME, 1_714_564_800_000)),
+        ("1969-12-31T23:59:59.999Z", Position(PositionKind.TIME, 0)),  # -1 would be the end
+        ("0001-01-01T00:00:00Z", Position(PositionKind.TIME, 0)),
         ("2024-05-01T14:00:00.250+02:00", Position(PositionKind.TIME, 1_714_564_800_250)),
     ],
 )

@@ -11,6 +11,8 @@ from console.errors import CommandError, UsageError
 from console.record_formats import (
     CHUNK_BYTES,
     RECORD_BYTES_MAX,
+    OutgoingColumns,
+    OutgoingRecord,
     TextFormat,
     header_option,
     load_json,
@@ -57,15 +59,27 @@ def test_nulls_are_empty_or_the_word_for_them() -> None:
 
 
 def test_a_line_is_split_at_the_first_separator() -> None:
-    record = TextFormat(key_separator=b"=").load(b"k=v=w", "record 1")
-    assert (record.key, record.value) == (b"k", b"v=w")
-    assert TextFormat(null=b"NULL").load(b"NULL", "record 1").value is None
-    assert TextFormat().load(b"", "record 1").value == b""
+    assert TextFormat(key_separator=b"=").load([b"k=v=w"], 1) == OutgoingColumns([b"v=w"], [b"k"])
+    assert TextFormat(null=b"NULL").load([b"NULL", b"a"], 1) == OutgoingColumns([None, b"a"])
+    assert TextFormat(b"\n", b"=", b"-").load([b"-=a", b"a=-"], 1) == OutgoingColumns(
+        [b"a", None], [None, b"a"]
+    )
+    assert TextFormat().load([b""], 1) == OutgoingColumns([b""])
 
 
 def test_a_line_without_its_separator_is_told() -> None:
-    with pytest.raises(CommandError, match="record 3 has no key: '=' does not occur"):
-        TextFormat(key_separator=b"=").load(b"v", "record 3")
+    with pytest.raises(CommandError, match="record 4 of the input has no key: '=' does not occur"):
+        TextFormat(key_separator=b"=").load([b"k=v", b"v"], 3)
+
+
+def test_columns_are_records_with_what_they_have() -> None:
+    columns = OutgoingColumns([b"a", None], [None, b"k"], [1, None], None, (("h", b"1"),))
+    assert columns.one_by_one() == [
+        OutgoingRecord(b"a", None, [("h", b"1")], 1, None),
+        OutgoingRecord(None, b"k", [("h", b"1")], None, None),
+    ]
+    assert columns.part(1, 9).one_by_one() == columns.one_by_one()[1:]
+    assert OutgoingColumns([b"a"]).part(0, 1).one_by_one() == [OutgoingRecord(b"a")]
 
 
 @given(st.lists(st.binary(max_size=8), max_size=8), st.sampled_from([b"\n", b"\0", b"--", b"aba"]), st.data())
@@ -130,6 +144,7 @@ def test_headers_may_be_an_object() -> None:
         ('{"value_base64": 5}', "not base64"),
         ('{"value": "\\ud800"}', "half a surrogate pair"),
         ('{"value": "a", "partition": "0"}', "'partition' must be a whole number"),
+        ('{"value": "a", "timestamp": 9223372036854775808}', "'timestamp' is 9223372036854775808, which has"),
         ('{"value": "a", "timestamp": true}', "'timestamp' must be a whole number"),
         ('{"value": "a", "headers": 5}', "'headers' is neither a list nor an object"),
         ('{"value": "a", "headers": [5]}', "a header is written"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from itertools import zip_longest
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka.structs import TopicPartition
 
 from console.errors import UsageError
 from console.record_formats import Header, OutgoingRecord, load_json
-from console.record_lines import FormatString, dump_json
+from console.record_lines import FormatString, dump_json, encoded_lines
 from protocol.record_reader import Record
 
 PLACE = TopicPartition("t", 3)
@@ -35,6 +36,33 @@ def test_json_holds_everything() -> None:
             {"name": "b", "value_base64": "/w=="},
         ],
     }
+
+
+text = st.text(alphabet='ab"\\%{}\n\t\x00\x1f\x7f\x85ßü\u2028😀', max_size=4).map(str.encode)
+part = st.none() | text | st.sampled_from([b"\xff", b"\xc3", b"plain", b"", b"%b%d"])
+column = st.lists(st.sampled_from([b"plain", b'"', b"\\", "ü".encode()]), max_size=3) | st.lists(
+    part, max_size=3
+)
+
+
+@given(column, column, st.lists(st.lists(st.tuples(st.text(max_size=2), part), max_size=2)))
+@example([b"a", b"b"], [b"\xc3", b"\xa4"], [])  # halves of one letter
+@example([b"a", None], [None, b"a"], [])
+@example([b'"a"', b"%d"], [None, None], [])
+def test_lines_made_at_once_are_those_made_one_by_one(
+    keys: list[bytes | None], values: list[bytes | None], headers: list[list[Header]]
+) -> None:
+    records = [
+        Record(7 + 2 * at, NOW_MS - at, key, value, tuple(headers[at]) if at < len(headers) else ())
+        for at, (key, value) in enumerate(zip_longest(keys, values))
+    ]
+    assert dump_json(PLACE, records) == encoded_lines(PLACE, records)
+
+
+def test_a_topic_of_a_broker_with_other_names_is_written_as_json() -> None:
+    place = TopicPartition('50% "off"', 0)
+    records = [Record(0, NOW_MS, b"%", b"%s")]
+    assert dump_json(place, records) == encoded_lines(place, records)
 
 
 def test_one_record_that_is_not_text_changes_no_other() -> None:

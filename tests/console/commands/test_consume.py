@@ -85,6 +85,7 @@ def test_committed_records_are_asked_for(consumer: Consumer, capfd: pytest.Captu
         (["t", "--format", "%q"], 2, "--format: there is no '%q'"),
         (["t", "--group", "g", "--until", "5"], 2, "a group is given its partitions and has no end"),
         (["t", "--group", "g", "--from", "5"], 2, "'kawal groups reset' moves it elsewhere"),
+        (["t", "--group", ""], 2, "--group must not be empty"),
         (["t", "--delimiter", ""], 2, "--delimiter must not be empty"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from console.cli import main
 from console.commands import produce
 from console.errors import CommandError
-from console.record_formats import OutgoingRecord
+from console.record_formats import OutgoingColumns, OutgoingRecord
 from protocol.compression import Codec
 
 
@@ -38,6 +38,10 @@ class Sender:
             raise CommandError("a record was not stored in 't': no answer came")
         self.sent.append(record)
         self.stored_in[record.partition or 0] += 1
+
+    def add_all(self, outgoing: OutgoingColumns) -> None:
+        for record in outgoing.one_by_one():
+            self.add(record)
 
     def ship(self) -> None: ...
 

@@ -24,7 +24,7 @@ from wal.errors import StoreError, StoreInUse
 def test_a_server_that_cannot_start_ends_with_its_sentence(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(config: Config, *, ready: Callable[[str], None], load: object) -> int:
+    def refuse(config: Config, *, ready: Callable[[str], None], load: object, **_: object) -> int:
         raise error
 
     monkeypatch.setattr(server, "main", refuse)
@@ -37,7 +37,7 @@ def test_the_ready_line_is_printed_when_the_server_says_so(
 ) -> None:
     configs = []
 
-    def serve(config: Config, *, ready: Callable[[str], None], load: object) -> int:
+    def serve(config: Config, *, ready: Callable[[str], None], load: object, **_: object) -> int:
         configs.append(config)
         ready("127.0.0.1:4321")
         return 0
@@ -67,9 +67,7 @@ def test_a_key_without_effect_is_warned_of(capsys: pytest.CaptureFixture[str]) -
 def test_the_file_is_read_again_with_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Callable[[], LoadedConfig] | None] = []
 
-    def serve(
-        config: Config, *, ready: Callable[[str], None], load: Callable[[], LoadedConfig] | None
-    ) -> int:
+    def serve(config: Config, *, load: Callable[[], LoadedConfig] | None, **_more: object) -> int:
         loads.append(load)
         return 0
 

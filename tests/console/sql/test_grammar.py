@@ -10,6 +10,7 @@ from console.sql.results import Result
 
 FORMS = (
     form("SHOW TOPICS", "SHOW TOPICS", lambda *_: Result("shown"), "SHOW TOPICS"),
+    form("SHOW SUBSCRIPTIONS", "SHOW SUBSCRIPTIONS", lambda *_: Result("shown"), "SHOW SUBSCRIPTIONS"),
     form("DROP TOPIC", rf"DROP TOPIC {name()}", lambda *_: Result("dropped"), "DROP TOPIC late"),
 )
 
@@ -40,6 +41,8 @@ def test_no_name_is_empty() -> None:
         ("SHOW", "write it like 'SHOW TOPICS'"),
         ("EXPLAIN x", "statements begin with SHOW, DROP; not with 'EXPLAIN'"),
         (" ", "the statement is empty"),
+        ("SHOW TOPC", "write it like 'SHOW TOPICS'"),
+        ("SHOW SUBSCRIPTION", "write it like 'SHOW SUBSCRIPTIONS'"),
     ],
 )
 def test_what_is_no_statement_is_answered_with_an_example(text: str, words: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from console.errors import CommandError
-from console.sql.records import BATCH_RECORDS, partition_of, produce, read_all, read_batches
+from console.sql.records import BATCH_RECORDS, produce, read_all, read_batches
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from protocol.partitioner import partition_of
 from protocol.record_reader import Record
 from tests.broker.gateway import START_MS
 from tests.broker.kit import batch, create, send

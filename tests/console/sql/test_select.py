@@ -68,6 +68,7 @@ def test_a_topic_shows_what_a_view_of_it_would(flights: Sql) -> None:
         ("SELECT x FROM information_schema.ins_topics", "x"),
         ("SELECT COUNT(*), 1 FROM flights", "COUNT(*) stands alone"),
         ("SELECT id FROM flights LIMIT x", "LIMIT takes a number"),
+        (f"SELECT id FROM flights LIMIT {10**18}", "LIMIT takes a number"),
         ("SELECT id FROM flights LIMIT 1 2", "LIMIT takes a number"),
         ("SELECT id FROM flights ORDER BY delay", "ORDER BY delay: the result has the columns id"),
         ("SELECT id FROM flights ORDER BY id + 1", "ORDER BY takes columns of the result"),

@@ -1,0 +1,35 @@
+"""`python -m console.web` ends with a code and a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.errors import CommandError
+from console.web import __main__ as program
+
+
+def test_it_serves_what_it_is_handed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "serve_handed_over", lambda: None)
+    assert program.main() == 0
+
+
+def test_a_hand_over_that_cannot_be_used_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> None:
+        raise CommandError("no socket")
+
+    monkeypatch.setattr(program, "serve_handed_over", refuse)
+    assert program.main() == 1
+    assert capsys.readouterr().err == "kawal: no socket\n"
+
+
+def test_an_error_of_ours_is_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(program, "serve_handed_over", fail)
+    assert program.main() == 1
+    assert "ZeroDivisionError: on purpose" in caplog.text
