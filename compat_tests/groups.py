@@ -7,13 +7,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer
+from compat_tests.waiting import eventually
 
 WITHIN_SECONDS = 20.0
+COORDINATOR_AWAY = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.NOT_COORDINATOR)
 
 
 @contextmanager
@@ -85,11 +93,24 @@ def admin_of(broker: Broker) -> Any:
 
 
 def committed_of(broker: Broker, group_id: str, topic: str = "") -> dict[int, int]:
-    """Return what a group has committed, by partition of a topic, or of its only one."""
+    """Return what a group has committed, by partition of a topic, or of its only one.
+
+    A coordinator that is being loaded, as after a restart, is asked again: librdkafka does not do so.
+    """
+    places = eventually(lambda: _progress_of(broker, group_id), waiting_for=f"the coordinator of {group_id}")
+    return {place.partition: place.offset for place in places[0] if topic in ("", place.topic)}
+
+
+def _progress_of(broker: Broker, group_id: str) -> tuple[list[TopicPartition]] | None:
+    """Return all that a group has committed; None while its coordinator is not there."""
     admin = admin_of(broker)  # kept until the answer is there: it ends with its last reference
     future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group_id)])[group_id]
-    places = future.result(10).topic_partitions
-    return {place.partition: place.offset for place in places if topic in ("", place.topic)}
+    try:
+        return (future.result(10).topic_partitions,)
+    except KafkaException as refusal:
+        if refusal.args[0].retriable() or refusal.args[0].code() in COORDINATOR_AWAY:
+            return None
+        raise
 
 
 def offsets(topic: str, **by_partition: int) -> list[TopicPartition]:

@@ -15,6 +15,9 @@ from compat_tests.topics import wait_until_all_is_served
 
 HEAP = "-Xmx512m"
 
+TOKEN_KEYS = "sasl.oauthbearer.jwks.endpoint.url"
+ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
+
 LOGGING = """\
 status = error
 appender.console.type = Console
@@ -81,10 +84,15 @@ class KafkaBroker(Broker):
                 "kafka.Kafka", str(properties), heap=HEAP, logging=self.directory / "log4j2.properties"
             ),
             log_path=self.directory / "broker.log",
-            environment={},
+            environment=self._environment(),
         )
         wait_until_it_answers(self, within_seconds=60)
         wait_until_all_is_served(self)
+
+    def _environment(self) -> dict[str, str]:
+        """Let Kafka read the keys of tokens, whose address must be in a property of Java since 4.0.0."""
+        url = self.settings.get(TOKEN_KEYS)
+        return {"JAVA_TOOL_OPTIONS": f"-D{ALLOWED_URLS}={url}"} if url else {}
 
     def _properties(self) -> str:
         return server_properties(self.directory, self._listeners(), self._controller_port, self.settings)

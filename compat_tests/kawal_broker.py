@@ -31,6 +31,8 @@ class KawalBroker(Broker):
         if "kawal.http.listen" not in self.settings:
             # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]
+        if "kawal.console.listeners" not in self.settings:
+            command += ["--set", "kawal.console.listeners=none"]
         secrets = {key: value for key, value in self.settings.items() if key.endswith(SECRETS)}
         if secrets:
             # Others can read command lines, so the gateway takes no secrets from them.

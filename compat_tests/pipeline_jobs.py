@@ -90,9 +90,10 @@ class PipelineJob:
         assert run_job(load(self.file), JsonReport(out)) == 0
         return Ended(0, out.getvalue(), "").summary
 
-    def run_and_die(self, step: str, batch: int) -> Ended:
-        """Run the job in a process that kills itself, JVM included, at a step of a batch."""
-        return run(sys.executable, "-m", "compat_tests.land_and_die", str(self.file), step, str(batch))
+    def run_and_die(self, step: str, batch: int = 0, action: str = "run") -> Ended:
+        """Run, compact or replay the job in a process that kills itself and its JVM at a step of a batch."""
+        module = "compat_tests.land_and_die"
+        return run(sys.executable, "-m", module, str(self.file), step, str(batch), action)
 
     def preview_here(self, limit: int) -> list[str]:
         """Preview the job in the session of this process; return the lines."""

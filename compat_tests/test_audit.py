@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -166,3 +167,41 @@ def test_the_last_events_are_there_after_a_stop(audited: Audited) -> None:
     events = [each for each in audited.events() if each["event"] == "topic.created"]
     assert len([each for each in events if each["user"] == "User:alice"]) == 20
     assert audited.events()[-1]["event"] == "server.stopped"
+
+
+def test_what_the_operator_does_to_users_is_told(tmp_path: Path) -> None:
+    secret, users, log = tmp_path / "secret", tmp_path / "users", tmp_path / "audit.log"
+    secret.write_text("the first secret\n")
+
+    def set_user(name: str) -> None:
+        command = [KAWAL, "users", "add", name, "--file", str(users), "--password-file", str(secret)]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    set_user("kim")
+    settings = {
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "kawal.sasl.plain.users": str(users),
+        "kawal.audit.file": str(log),
+    }
+    command = [KAWAL, "serve", "--listen", f"SASL_PLAINTEXT://127.0.0.1:{free_port()}", "--http", "none"]
+    command += ["--data", str(tmp_path / "data"), "--add-user", "admin", "--password-file", str(secret)]
+    for key, value in settings.items():
+        command += ["--set", f"{key}={value}"]
+    server = ServerProcess(command, log_path=tmp_path / "out.log", environment={})
+    try:
+        server.wait_for_line("kawal ready ", within_seconds=30)
+        set_user("lee")
+
+        def told() -> list[dict[str, Any]]:
+            found = [json.loads(line) for line in log.read_text().splitlines()]
+            return [each for each in found if each["event"].startswith("user") and "time" in each]
+
+        eventually(lambda: len(told()) >= 2, waiting_for="the change of the file", within_seconds=30)
+        first, second = told()
+    finally:
+        server.terminate(within_seconds=30)
+    assert (first["event"], first["user"]) == ("user.added", "(the operator)")
+    assert first["resource"] == {"type": "user", "name": "admin"}
+    assert (second["event"], second["added"]) == ("users.reloaded", ["lee"])
+    assert "secret" not in log.read_text().replace(str(tmp_path), "")
+    assert "scrypt" not in log.read_text()

@@ -1,4 +1,7 @@
-"""Client programs log in with signed tokens (OAUTHBEARER) over TLS; a file has the keys of their issuer."""
+"""Client programs log in with signed tokens (OAUTHBEARER) over TLS; a file has the keys of their issuer.
+
+Apache Kafka and the gateway are started by the same file of properties.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,26 @@ from compat_tests.broker import Broker, Kind
 from compat_tests.certificates import Certificates, make_certificates
 from compat_tests.clients.program import Program
 from compat_tests.clients.registry import COMMANDS
-from compat_tests.conftest import running_broker
+from compat_tests.kafka_broker import KafkaBroker
+from compat_tests.kawal_properties import KawalByProperties
 from compat_tests.test_clients_security import work
 from tests.broker.tokens import AUDIENCE, ISSUER, claims, key_set, signed
 
-pytestmark = pytest.mark.only_kawal(reason="Apache Kafka takes addresses of keys from a property of Java")
-
-BEARERS = ("aiokafka", "confluent-kafka", "kafka-python", "java", "java-3.9", "kafkajs", "franz-go", "sarama")
+BEARERS = (
+    "aiokafka",
+    "confluent-kafka",
+    "confluent-kafka-javascript",
+    "kafka-python",
+    "java",
+    "java-3.9",
+    "kafkajs",
+    "franz-go",
+    "rdkafka-rust",
+    "sarama",
+)
 """Clients that take a token from their user; kafka-go and kcat have no way to."""
+
+BEARER = "org.apache.kafka.common.security.oauthbearer"
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +59,20 @@ def broker(
         "sasl.oauthbearer.jwks.endpoint.url": f"file://{keys}",
         "sasl.oauthbearer.expected.issuer": ISSUER,
         "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "listener.name.secure.oauthbearer.sasl.jaas.config": f"{BEARER}.OAuthBearerLoginModule required;",
+        "listener.name.secure.oauthbearer.sasl.server.callback.handler.class": (
+            f"{BEARER}.OAuthBearerValidatorCallbackHandler"
+        ),
+        "ssl.keystore.type": "PEM",
+        "ssl.truststore.type": "PEM",
         "ssl.keystore.location": str(certificates.server),
         "group.initial.rebalance.delay.ms": "0",
     }
-    with running_broker(broker_kind, directory / "data", settings) as started:
-        yield started
+    kind = KafkaBroker if broker_kind == "kafka" else KawalByProperties
+    started = kind(directory / "data", settings)
+    started.start()
+    yield started
+    started.kill()
 
 
 @pytest.fixture

@@ -81,6 +81,8 @@ def serve(tmp_path: Path) -> Iterator[Any]:
         place = tmp_path / f"served-{len(served)}"
         place.mkdir()
         defaults = ["--listen", f"{HOST}:0", "--data", str(tmp_path / "data")]
+        # Its address is printed, too; test_web_console.py reads that.
+        defaults += ["--set", "kawal.console.listeners=none"]
         served.append(Served(place, *defaults, *arguments, **environment))
         return served[-1]
 
@@ -334,3 +336,13 @@ def test_sighup_without_a_file_says_so_and_nothing_else_happens(serve: Any) -> N
     )
     assert broker_configs(port)["num.partitions"] == "4"
     served.end()
+
+
+def test_what_the_server_writes_can_be_read_by_its_own_user_alone(serve: Any, tmp_path: Path) -> None:
+    served = serve("--set", f"kawal.audit.file={tmp_path}/audit.log")
+    served.wait_until_ready()
+    data = tmp_path / "data"
+    written = [tmp_path / "audit.log", data, *data.rglob("*")]
+    served.end()
+    assert len(written) > 5
+    assert [path for path in written if path.exists() and path.stat().st_mode & 0o077] == []

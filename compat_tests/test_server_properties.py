@@ -10,31 +10,18 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from compat_tests.broker import Broker, Kind, free_port
+from compat_tests.broker import Broker, Kind
 from compat_tests.certificates import Certificates, make_certificates
 from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.kafka_broker import KafkaBroker, server_properties
-from compat_tests.kawal_broker import KAWAL, READY, KawalBroker
+from compat_tests.kawal_broker import KAWAL
+from compat_tests.kawal_properties import KawalByProperties
 from compat_tests.logins import USERS, login_settings
 from compat_tests.process import ServerProcess
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
 VALUES = [b"x" * size for size in (1, 100, 200_000)]
-
-
-class KawalByProperties(KawalBroker):
-    """`kawal serve --config server.properties`, with the file that Kafka would get."""
-
-    def start(self) -> None:
-        """Write the file, start, and wait for the ready line."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        self.port = self.port or free_port()
-        path = self.directory / "server.properties"
-        path.write_text(server_properties(self.directory, self._listeners(), free_port(), self.settings))
-        command = [KAWAL, "serve", "--config", str(path), "--http", "none"]
-        self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
-        self._process.wait_for_line(READY, within_seconds=30)
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -72,17 +74,34 @@ def live_again_and_again(
     notebook: Notebook,
     stopping: threading.Event,
 ) -> None:
-    """Live one life after the other."""
+    """Live one life after the other.
+
+    A library may raise while the server is away.  Then the member leaves as an application's would: if only
+    its thread ended, its heartbeats would keep partitions that no member reads.
+    """
     chance = Random(name)
     number = 0
     while not stopping.is_set():
         number += 1
-        consumer = LIBRARIES[library](broker, group_id, topics, Settings())
-        until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
-        while time.monotonic() < until and not stopping.is_set():
-            step(consumer, f"{name}-{number}", notebook, topics)
-        consumer.close()
+        life = f"{name}-{number}"
+        with told(life):
+            consumer = LIBRARIES[library](broker, group_id, topics, Settings())
+            until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
+            try:
+                while time.monotonic() < until and not stopping.is_set():
+                    step(consumer, life, notebook, topics)
+            finally:
+                consumer.close()
         stopping.wait(chance.uniform(0, AWAY_SECONDS_MAX))
+
+
+@contextmanager
+def told(life: str) -> Iterator[None]:
+    """Print an error to the log of the workers, and end it there."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - every library has its own errors
+        print(f"{life} ends: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
 def step(consumer: Library, life: str, notebook: Notebook, topics: list[str]) -> None:

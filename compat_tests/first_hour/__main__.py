@@ -24,6 +24,7 @@ from typing import IO
 
 from compat_tests.distributions import build
 from compat_tests.first_hour.installing import container_build, systemd_unit, with_pipx_and_uv
+from compat_tests.first_hour.processor import CASES, processor_seconds, records
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = ("test_readme.py", "test_views_docs.py", "test_installed.py", "test_wrong_lines.py")
@@ -47,6 +48,7 @@ def main() -> int:
             ("pipx and uv, as install.md says", lambda: with_pipx_and_uv(folder / "ways")),
             ("the container's build, without a container", lambda: container_build(folder / "container")),
             ("systemd's judgement of the unit", lambda: systemd_unit(folder)),
+            ("processor time of very many records", lambda: many_records(folder)),
         ]
         if not options.quick:
             steps.append(("documented blocks, wrong command lines", documented))
@@ -137,6 +139,18 @@ def topics_list(folder: Path) -> float:
             run([folder / "venv/bin/kawal", "topics", "list", "--bootstrap", bootstrap])
             times.append(time.monotonic() - began)
     return min(times)
+
+
+def many_records(folder: Path) -> None:
+    """Print the processor time of our commands for many records, and of kcat's."""
+    records(folder / "records")
+    with serving(serve_from(folder), folder) as bootstrap:
+        for case in CASES:
+            ours = processor_seconds(
+                [folder / "venv/bin/kawal", *case.ours, "--bootstrap", bootstrap], folder
+            )
+            theirs = processor_seconds(["kcat", "-b", bootstrap, *case.kcat], folder)
+            print(f"  kawal {' '.join(case.ours)}: {ours:.2f} s, kcat {theirs:.2f} s", flush=True)
 
 
 def documented() -> None:

@@ -1,9 +1,10 @@
 """Break pipeline jobs in every way and format.
 
     python -m compat_tests.pipeline_kills --kind delta --only gateway executor
+    python -m compat_tests.pipeline_kills --dose 3
 
-A line for each scenario and format: its seconds and its verdict. The exit code is 1 when one failed; its
-folder is kept. Mounts (disk-full, disk-away) need root.
+A line for each scenario and format (of copies: each kind of job): its seconds and its verdict. The exit code
+is 1 when one failed; its folder is kept. The whole takes hours. Mounts (disk-full, disk-away) need root.
 """
 
 from __future__ import annotations
@@ -18,12 +19,17 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.object_store import ObjectStore, object_store
-from compat_tests.pipeline_kills.copies import COPY_SCENARIOS, make_copy_ground
+from compat_tests.pipeline_kills.copies import COPY_KINDS, COPY_SCENARIOS, make_copy_ground
 from compat_tests.pipeline_kills.ground import BUCKET_KINDS, KINDS, make_ground
-from compat_tests.pipeline_kills.scenarios import LOCAL, SCENARIOS
+from compat_tests.pipeline_kills.scenarios import BUCKET, LOCAL, SCENARIOS
+from compat_tests.pipeline_kills.upkeep import COMPACT_SCENARIOS, UPKEEP_SCENARIOS
+
+TABLE_SCENARIOS = {**SCENARIOS, **UPKEEP_SCENARIOS}
+ALL_KINDS = [*KINDS, *BUCKET_KINDS, *COPY_KINDS]
 
 
 def main() -> int:
@@ -32,19 +38,23 @@ def main() -> int:
     parser.add_argument(
         "--kind",
         nargs="*",
-        choices=[*KINDS, *BUCKET_KINDS],
-        default=[*KINDS, *BUCKET_KINDS],
-        help="formats of tables (default: all, on a disk and in a bucket)",
+        choices=ALL_KINDS,
+        default=ALL_KINDS,
+        help="formats of tables, on a disk and in a bucket, and kinds of copies (default: all)",
     )
-    names = [*SCENARIOS, *COPY_SCENARIOS]
+    names = [*TABLE_SCENARIOS, *COPY_SCENARIOS]
     parser.add_argument(
         "--only", nargs="*", choices=names, metavar="NAME", default=names, help="scenarios (default: all)"
+    )
+    parser.add_argument(
+        "--dose", type=int, default=1, help="times that each is done: kills in mid-batch fall elsewhere"
     )
     parser.add_argument("--list", action="store_true", help="say which scenarios there are")
     options = parser.parse_args()
     if options.list:
-        for name, scenario in {**SCENARIOS, **COPY_SCENARIOS}.items():
-            print(f"{name:<22} {scenario.__doc__ or 'Kill the driver, or a broker, at this point.'}")
+        for name, scenario in {**TABLE_SCENARIOS, **COPY_SCENARIOS}.items():
+            said = scenario.__doc__ or "Kill the driver, or a broker, at this point."
+            print(f"{name:<22} {len(_kinds(name, options.kind))} kinds  {said}")
         return 0
     folder = Path(tempfile.mkdtemp(prefix="kawal-pipeline-kills-"))
     brokers = [KawalBroker(folder / name, {}) for name in ("broker", "target")]
@@ -52,13 +62,13 @@ def main() -> int:
         broker.start()
     try:
         with maybe_store(options.kind, folder) as store:
-            failed = _run(options.only, options.kind, brokers, folder, store)
+            done, failed = _run(options, brokers, folder, store)
     finally:
         for broker in brokers:
             broker.kill()
     if not failed:
         shutil.rmtree(folder, ignore_errors=True)
-    print(f"{failed} failed{f'; what they left is in {folder}' if failed else ''}")
+    print(f"{done} done, {failed} failed{f'; what they left is in {folder}' if failed else ''}")
     return min(failed, 1)
 
 
@@ -68,26 +78,42 @@ def maybe_store(kinds: list[str], folder: Path) -> AbstractContextManager[Object
 
 
 def _run(
-    names: list[str],
-    kinds: list[str],
-    brokers: list[KawalBroker],
-    folder: Path,
-    store: ObjectStore | None,
-) -> int:
-    """Run scenarios and return how many failed."""
+    options: argparse.Namespace, brokers: list[KawalBroker], folder: Path, store: ObjectStore | None
+) -> tuple[int, int]:
+    """Run what is chosen; return how many scenarios were done, and how many of them failed."""
     source, target = brokers
-    failed = 0
-    for name in names:
-        if name in COPY_SCENARIOS:
-            copy = partial(make_copy_ground, source, target, folder / name)
-            failed += not _passed(name, "topics", lambda: COPY_SCENARIOS[name](copy()))  # noqa: B023
-            continue
-        for kind in kinds:
-            if name in LOCAL and kind in BUCKET_KINDS:
-                continue
-            table = partial(make_ground, source, folder / f"{name}-{kind}", kind, store=store)
-            failed += not _passed(name, kind, lambda: SCENARIOS[name](table()))  # noqa: B023
-    return failed
+    verdicts = []
+    for dose in range(options.dose):
+        for name in options.only:
+            for kind in _kinds(name, options.kind):
+                place = folder / f"{name}-{kind}-{dose}"
+                if kind in COPY_KINDS:
+                    copy = partial(make_copy_ground, source, target, place, kind)
+                    run = partial(_on, COPY_SCENARIOS[name], copy)
+                else:
+                    run = partial(
+                        _on, TABLE_SCENARIOS[name], partial(make_ground, source, place, kind, store=store)
+                    )
+                verdicts.append(_passed(name, kind, run))
+    return len(verdicts), verdicts.count(False)
+
+
+def _on(scenario: Callable[[Any], None], make: Callable[[], Any]) -> None:
+    scenario(make())
+
+
+def _kinds(name: str, kinds: list[str]) -> list[str]:
+    """Return those of `kinds` with which a scenario makes sense."""
+    if name in COPY_SCENARIOS:
+        return [kind for kind in kinds if kind in COPY_KINDS]
+    fit = {*KINDS, *BUCKET_KINDS}
+    if name in COMPACT_SCENARIOS:
+        fit = {"parquet", "delta", "delta-s3"}
+    if name in LOCAL:
+        fit = set(KINDS)
+    if name in BUCKET:
+        fit = set(BUCKET_KINDS)
+    return [kind for kind in kinds if kind in fit]
 
 
 def _passed(name: str, kind: str, run: Callable[[], None]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -71,6 +71,12 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
     finally:
         for process in reversed(started):
             process.terminate(within_seconds=30)
+
+
+def move_to_cluster(edit: Callable[[str, str], None], master: str) -> None:
+    """Let a job run on the cluster at `master`; `edit` replaces some text of its file."""
+    memory = 'options = {"spark.executor.memory" = "512m"}'
+    edit("[spark]\n", f'[spark]\nmaster = "{master}"\n{memory}\n')
 
 
 def descendants(pid: int) -> Iterator[int]:

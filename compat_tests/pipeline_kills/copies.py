@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
@@ -16,10 +16,21 @@ from pathlib import Path
 from compat_tests.broker import Broker
 from compat_tests.pipeline_copies import CopyJob, read_all
 from compat_tests.pipeline_jobs import produce_numbers
-from compat_tests.pipeline_kills.cluster import busy_python_workers, kill
+from compat_tests.pipeline_kills.cluster import (
+    EXECUTOR,
+    busy_python_workers,
+    cluster,
+    kill,
+    move_to_cluster,
+    named,
+)
 from compat_tests.pipeline_kills.ground import MANY, ended, in_mid_batch
 from compat_tests.pipeline_kills.processes import running
 from compat_tests.topics import create_topic
+
+COPY_KINDS = ("replicate", "derive")
+COPY_STEPS = ("planned", "written", "staged", "placed", "landed")
+"""The points of `pipeline.probe` at which the driver of a copy dies."""
 
 KILLED = -signal.SIGKILL
 RUNS_MAX = 4
@@ -36,6 +47,18 @@ class CopyGround:
     target: Broker
     topic: str
     job: CopyJob
+    kind: str
+
+    @property
+    def wanted(self) -> list[int]:
+        """The numbers that the target must hold, by partition and in order."""
+        return list(_numbers(self.kind))
+
+    def edit(self, old: str, new: str) -> None:
+        """Replace some text of the job file, which must be there."""
+        text = self.job.file.read_text()
+        assert old in text, f"the job file has no {old!r}"
+        self.job.file.write_text(text.replace(old, new))
 
     def running(self) -> AbstractContextManager[subprocess.Popen[str]]:
         """Run the job's command in a process group of its own; it is killed at the end of the block."""
@@ -46,22 +69,29 @@ class CopyGround:
         for _ in range(RUNS_MAX):
             if self.job.run().code == 0:
                 break
-        self.job.must_be_equal(MANY)
+        self.job.must_be_equal(len(self.wanted))
         copied = [json.loads(value or b"")["n"] for _, _, value, _, _ in read_all(self.target, self.topic)]
-        assert copied == [*range(0, MANY, 2), *range(1, MANY, 2)]
+        assert copied == self.wanted
 
 
-def make_copy_ground(source: Broker, target: Broker, folder: Path) -> CopyGround:
-    """Make the topic, and a job that copies it in batches of a third."""
+def _numbers(kind: str) -> Iterator[int]:
+    for partition in range(2):
+        for number in range(partition, MANY, 2):
+            if kind == "replicate" or number % 3 == 1:
+                yield number
+
+
+def make_copy_ground(source: Broker, target: Broker, folder: Path, kind: str) -> CopyGround:
+    """Make the topic, and a job that copies it, or every third record of it, in batches of a third."""
     folder.mkdir(parents=True)
     topic = create_topic(source, f"copies-{os.getpid()}-{next(_serial)}", 2)
     produce_numbers(source, topic, range(MANY))
-    job = CopyJob(folder, source, target, topic)
-    text = job.file.read_text()
-    job.file.write_text(
-        text.replace("max_offsets_per_trigger = 40", f"max_offsets_per_trigger = {MANY // 3}")
-    )
-    return CopyGround(source, target, topic, job)
+    query = f"SELECT n FROM `{topic}` WHERE n % 3 = 1"
+    view = f'view = "{query}"\nview_columns = "n int"' if kind == "derive" else ""
+    job = CopyJob(folder, source, target, topic, kind=kind, view=view)
+    ground = CopyGround(source, target, topic, job, kind)
+    ground.edit("max_offsets_per_trigger = 40", f"max_offsets_per_trigger = {MANY // 3}")
+    return ground
 
 
 def broker_dies(which: str) -> Callable[[CopyGround], None]:
@@ -90,6 +120,19 @@ def writer_dies(ground: CopyGround) -> None:
     ground.must_be_equal()
 
 
+def executor_dies(ground: CopyGround) -> None:
+    """Kill an executor of a cluster of two workers in its transactions: the same run goes on."""
+    with cluster(ground.job.folder) as (master, workers):
+        move_to_cluster(ground.edit, master)
+        with ground.running() as run:
+            in_mid_batch(run, lambda: busy_python_workers(workers))
+            kill(named(workers, EXECUTOR)[0])
+            code, out = ended(run)
+        assert code == 0, out
+        ground.edit(master, "local[2]")
+    ground.must_be_equal()
+
+
 def driver_dies(step: str) -> Callable[[CopyGround], None]:
     """Return the scenario of a driver that is killed at `step` of its first batch, and of its second."""
 
@@ -105,5 +148,6 @@ COPY_SCENARIOS: dict[str, Callable[[CopyGround], None]] = {
     "copy-target": broker_dies("target"),
     "copy-source": broker_dies("source"),
     "copy-writer": writer_dies,
-    **{f"copy-driver-{step}": driver_dies(step) for step in ("planned", "written", "staged", "landed")},
+    "copy-executor": executor_dies,
+    **{f"copy-driver-{step}": driver_dies(step) for step in COPY_STEPS},
 }

@@ -81,6 +81,14 @@ class Ground:
         assert sum(each["table"]["rows"] for each in found["partitions"]) == rows, found
         assert sum(each["source"]["bad"] for each in found["partitions"]) == bad, found
         assert self.visible_rows() == rows
+        assert self.quarantined_rows() == bad
+
+    def quarantined_rows(self) -> int:
+        """Return the rows in the quarantine, as a reader that knows nothing of the ledger sees them."""
+        import pyarrow.parquet as pq
+
+        folder = Path(load(self.job.file).errors.path)
+        return sum(pq.read_metadata(path).num_rows for path in folder.glob("**/batch=*/**/*.parquet"))
 
     def visible_rows(self) -> int:
         """Return the rows that a reader of the table's format sees, none of whose code is ours."""
@@ -99,9 +107,9 @@ class Ground:
 
         return sum(pq.read_metadata(path).num_rows for path in table.glob("batch=*/**/*.parquet"))
 
-    def running(self) -> AbstractContextManager[subprocess.Popen[str]]:
+    def running(self, action: str = "run") -> AbstractContextManager[subprocess.Popen[str]]:
         """Run the job's command in a process group of its own; it is killed at the end of the block."""
-        return running(self.job.file)
+        return running(self.job.file, action)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:

@@ -13,10 +13,10 @@ from compat_tests.kawal_broker import KAWAL
 
 
 @contextmanager
-def running(job: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a job in a process group of its own; it is killed at the end of the block."""
+def running(job: Path, action: str = "run") -> Iterator[subprocess.Popen[str]]:
+    """Run a job, or audit it, in a process group of its own; it is killed at the end of the block."""
     with subprocess.Popen(
-        [KAWAL, "pipe", "run", str(job), "--log", "json"],
+        [KAWAL, "pipe", action, str(job), *(["--log", "json"] if action == "run" else [])],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -11,13 +11,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compat_tests.pipeline_jobs import produce_numbers, produce_values
-from compat_tests.pipeline_kills.cluster import EXECUTOR, busy_python_workers, cluster, kill, named
+from compat_tests.pipeline_kills.cluster import (
+    EXECUTOR,
+    busy_python_workers,
+    cluster,
+    kill,
+    move_to_cluster,
+    named,
+)
 from compat_tests.pipeline_kills.ground import MANY, Ground, ended, in_mid_batch, produce_many
 from compat_tests.topics import create_topic, delete_topic, grow_topic
 from compat_tests.waiting import eventually
 
 STEPS = ("planned", "written", "staged", "quarantined", "placed", "landed")
-"""The points of `pipeline.jobs.land.Probe` at which a driver dies."""
+"""The points of `pipeline.probe` at which a driver dies."""
+
+ROWS = 39
+"""The rows of each of the first two batches of `produce_with_junk`."""
 
 KILLED = -signal.SIGKILL
 SMALL_DISK_BYTES = 3 << 20
@@ -27,20 +37,26 @@ def driver_dies(step: str, batches: int = 2) -> Callable[[Ground], None]:
     """Return the scenario of a driver that is killed at `step` of each of its first `batches`."""
 
     def scenario(ground: Ground) -> None:
-        produce_numbers(ground.broker, ground.topic, range(100))
-        produce_values(ground.broker, ground.topic, [(0, b"junk"), (1, b"junk")])
+        produce_with_junk(ground)
         in_log = ground.format != "parquet"
         for batch in range(batches):
-            before = 40 * batch
+            before = ROWS * batch
             assert ground.job.run_and_die(step, batch).code == KILLED
             # A table without a log of its own shows a batch as soon as its folder is there.
-            after = before + 40 if step == "landed" or (step == "placed" and not in_log) else before
+            after = before + ROWS if step == "landed" or (step == "placed" and not in_log) else before
             seen = ground.visible_rows()
             assert seen == after, f"{seen} rows after batch {batch} was killed at {step!r}, not {after}"
         ground.job.run_here()
-        ground.must_be_equal(rows=100, bad=2)
+        ground.must_be_equal(rows=100, bad=4)
 
     return scenario
+
+
+def produce_with_junk(ground: Ground) -> None:
+    """Produce 100 numbers, a bad record into each of the first two batches of 40, and two into the third."""
+    numbers = [(number % 2, b'{"n":%d}' % number) for number in range(100)]
+    records = [(0, b"junk"), *numbers[:50], (1, b"junk"), *numbers[50:], (0, b"junk"), (1, b"junk")]
+    produce_values(ground.broker, ground.topic, records)
 
 
 def python_worker_dies(ground: Ground) -> None:
@@ -60,7 +76,7 @@ def executor_dies(ground: Ground) -> None:
     """Kill an executor of a cluster of two workers in mid-batch: the other takes over in the same run."""
     produce_many(ground)
     with cluster(ground.folder) as (master, workers):
-        _move_to_cluster(ground, master)
+        move_to_cluster(ground.edit, master)
         with ground.running() as run:
             in_mid_batch(run, lambda: busy_python_workers(workers))
             kill(named(workers, EXECUTOR)[0])
@@ -74,7 +90,7 @@ def cluster_python_worker_dies(ground: Ground) -> None:
     """Kill the process that computes rows on a cluster: the task is tried again in the same run."""
     produce_many(ground)
     with cluster(ground.folder) as (master, workers):
-        _move_to_cluster(ground, master)
+        move_to_cluster(ground.edit, master)
         with ground.running() as run:
             kill(in_mid_batch(run, lambda: busy_python_workers(workers)))
             code, out = ended(run)
@@ -249,12 +265,6 @@ def bucket_goes_away(ground: Ground) -> None:
     ground.must_be_equal(rows=100)
 
 
-def _move_to_cluster(ground: Ground, master: str) -> None:
-    ground.edit(
-        "[spark]\n", f'[spark]\nmaster = "{master}"\noptions = {{"spark.executor.memory" = "512m"}}\n'
-    )
-
-
 def _mount(*arguments: str | Path) -> None:
     subprocess.run(["mount", *map(str, arguments)], check=True)
 
@@ -274,7 +284,11 @@ SCENARIOS: dict[str, Callable[[Ground], None]] = {
     "disk-away": disk_goes_away,
     "checkpoint-lost": checkpoint_is_lost,
     "twice": nothing_new,
+    "bucket-away": bucket_goes_away,
 }
 
 LOCAL = frozenset({"disk-full", "disk-away"})
 """The scenarios that need the table to be on a disk."""
+
+BUCKET = frozenset({"bucket-away"})
+"""The scenarios that need the table to be in a bucket."""

@@ -12,9 +12,8 @@ from compat_tests.worker_pool.jobs import Kind, kind_of
 from compat_tests.worker_pool.notes import DIED, DONE, GOT, SAID, Note
 
 ACCEPT, RELEASE, _ = SAID
-LOCK_SLACK_SECONDS: Final = 1.0
-"""The time by which a lock may seem shorter: it runs from the turn in which the fetch came to the server, and
-on a machine that is too busy the answer leaves only later."""
+CLOCK_SECONDS: Final = 0.001
+"""The time by which a lock may be shorter: the server counts whole milliseconds."""
 
 
 class Delivery(NamedTuple):
@@ -142,7 +141,7 @@ def _reason(
         return "server killed"
     if ended.get(first.worker, second.moment) < second.moment:
         return "worker ended"
-    if second.moment - first.since >= lock_seconds - LOCK_SLACK_SECONDS:
+    if second.moment - first.since >= lock_seconds - CLOCK_SECONDS:
         return "lock expired"
     if any(word.confirmed is None for word in before):
         return "acknowledgement lost"

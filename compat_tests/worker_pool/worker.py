@@ -51,7 +51,11 @@ def main() -> None:
 
 
 def work(consumer: Any, notebook: Notebook, stopping: threading.Event, lock_seconds: float) -> None:
-    """Take batches of jobs."""
+    """Take batches of jobs.
+
+    The fetch that brings jobs is sent after the poll that brought the ones before. A poll without jobs is no
+    such moment: it may end when the server has given them, and they are still on their way.
+    """
     since = time.monotonic()
     while not stopping.is_set():
         try:
@@ -59,11 +63,11 @@ def work(consumer: Any, notebook: Notebook, stopping: threading.Event, lock_seco
         except KafkaException as error:
             print(f"poll: {error}", flush=True)
             continue
-        came = time.monotonic()
         if found:
+            came = time.monotonic()
             notebook.write(GOT, [int(message.value()) for message in found], since)
             process(consumer, notebook, found, lock_seconds)
-        since = came
+            since = came
 
 
 def process(consumer: Any, notebook: Notebook, found: list[Any], lock_seconds: float) -> None:

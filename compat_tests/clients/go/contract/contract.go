@@ -61,6 +61,7 @@ type Request struct {
 	Target     string
 	Timeout    int
 	Wait       int
+	Strict     int
 	ID         string `json:"transactional_id"`
 	Security   Security
 }

@@ -43,6 +43,7 @@ func main() {
 		"fence":                  fence,
 		"outlive":                outlive,
 		"copy":                   copyRecords,
+		"work":                   work,
 	})
 }
 

@@ -1,17 +1,40 @@
 //! The operations of the admin client.
 
-use crate::contract::{connected, Outcome, Request, WITHIN};
+use crate::contract::{bearer, connected, Bearer, Outcome, Request, WITHIN};
 use futures_executor::block_on;
 use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, NewTopic, ResourceSpecifier, TopicReplication};
-use rdkafka::client::DefaultClientContext;
 use rdkafka::{Offset, TopicPartitionList};
 use serde_json::json;
+use std::ffi::CString;
 
-type Admin = AdminClient<DefaultClientContext>;
+type Admin = AdminClient<Bearer>;
 
 fn admin(request: &Request) -> Result<(Admin, AdminOptions), rdkafka::error::KafkaError> {
-    let client = connected(request).create()?;
+    let client: Admin = connected(request).create_with_context(bearer(request))?;
+    show_token(&client, request);
     Ok((client, AdminOptions::new().operation_timeout(Some(WITHIN)).request_timeout(Some(WITHIN))))
+}
+
+/// Gives the client its signed token: rdkafka's admin client never polls the queue on which it is asked for.
+fn show_token(client: &Admin, request: &Request) {
+    let Some(signed) = request.field("security")["bearer"].as_str() else { return };
+    let given = bearer(request).token().expect("the clock runs");
+    let (token, principal) = (CString::new(signed), CString::new(given.principal_name));
+    let (token, principal) = (token.expect("no zero byte"), principal.expect("no zero byte"));
+    let mut problem = [0; 256];
+    // Safety: the pointers are of values that live until the call returns, and librdkafka copies them.
+    unsafe {
+        rdkafka::bindings::rd_kafka_oauthbearer_set_token(
+            client.inner().native_ptr(),
+            token.as_ptr(),
+            given.lifetime_ms,
+            principal.as_ptr(),
+            std::ptr::null_mut(),
+            0,
+            problem.as_mut_ptr(),
+            problem.len(),
+        );
+    }
 }
 
 pub fn create_topic(request: &Request) -> Outcome {

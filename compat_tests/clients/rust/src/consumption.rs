@@ -1,6 +1,6 @@
 //! The operations of the consumer.
 
-use crate::contract::{connected, Outcome, Progress, Request, PATIENCE, WITHIN};
+use crate::contract::{bearer, connected, Bearer, Outcome, Progress, Request, PATIENCE, WITHIN};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, Headers};
@@ -9,14 +9,19 @@ use serde_json::{json, Value};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-fn consumer(request: &Request, group: &str) -> Result<BaseConsumer, KafkaError> {
-    connected(request)
+fn consumer(request: &Request, group: &str) -> Result<BaseConsumer<Bearer>, KafkaError> {
+    let reader: BaseConsumer<Bearer> = connected(request)
         .set("group.id", group)
         .set("enable.auto.commit", "false")
         .set("enable.partition.eof", "true")
         .set("auto.offset.reset", "earliest")
         .set("reconnect.backoff.max.ms", "500")
-        .create()
+        .create_with_context(bearer(request))?;
+    // librdkafka asks for a token in a poll only; calls that wait for answers do not poll.
+    if request.field("security")["bearer"].is_string() {
+        let _ = reader.poll(Duration::from_millis(100));
+    }
+    Ok(reader)
 }
 
 fn partition(request: &Request) -> i32 {
@@ -65,7 +70,7 @@ pub fn consume_group(request: &Request) -> Outcome {
 }
 
 /// Reads as many records as asked for, or to the end of the partition, which librdkafka reports.
-fn taken(reader: &BaseConsumer, request: &Request) -> Result<Vec<Value>, Box<dyn std::error::Error>> {
+fn taken(reader: &BaseConsumer<Bearer>, request: &Request) -> Result<Vec<Value>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
     let mut seen = HashSet::new();
     let mut progress = Progress::default();

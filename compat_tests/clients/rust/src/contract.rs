@@ -1,10 +1,12 @@
 //! The programs' side of the contract in ../../README.md.
 
-use rdkafka::ClientConfig;
+use rdkafka::client::OAuthToken;
+use rdkafka::consumer::ConsumerContext;
+use rdkafka::{ClientConfig, ClientContext};
 use serde_json::{json, Value};
 use std::error::Error;
 use std::io::{stdin, stdout, BufRead, Write};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// 10 numbers every 10 ms: about 1,000 a second.
 pub const NUMBERS_AT_A_TIME: usize = 10;
@@ -64,6 +66,34 @@ pub fn connected(request: &Request) -> ClientConfig {
     }
     config
 }
+
+/// The signed token of a request, which librdkafka asks for when the mechanism is OAUTHBEARER.
+pub struct Bearer(String);
+
+pub fn bearer(request: &Request) -> Bearer {
+    Bearer(request.field("security")["bearer"].as_str().unwrap_or_default().to_owned())
+}
+
+impl Bearer {
+    pub fn token(&self) -> Result<OAuthToken, Box<dyn Error>> {
+        let lifetime = SystemTime::now().duration_since(UNIX_EPOCH)? + Duration::from_secs(300);
+        Ok(OAuthToken {
+            token: self.0.clone(),
+            principal_name: String::new(),
+            lifetime_ms: lifetime.as_millis() as i64,
+        })
+    }
+}
+
+impl ClientContext for Bearer {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.token()
+    }
+}
+
+impl ConsumerContext for Bearer {}
 
 /// Answers requests until standard input ends.
 pub fn serve(operation: fn(&str) -> Option<Operation>) {

@@ -1,13 +1,15 @@
 //! The operations of the producer.
 
 use crate::contract::{
-    connected, Outcome, Progress, Request, NUMBERS_AT_A_TIME, PATIENCE, PAUSE, UNANSWERED_MAX, WITHIN,
+    bearer, connected, Bearer, Outcome, Progress, Request, NUMBERS_AT_A_TIME, PATIENCE, PAUSE, UNANSWERED_MAX, WITHIN,
 };
+use rdkafka::client::OAuthToken;
 use rdkafka::error::KafkaError;
 use rdkafka::message::{DeliveryResult, Header, OwnedHeaders};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer, ProducerContext};
 use rdkafka::{ClientContext, Message};
 use serde_json::json;
+use std::error::Error;
 use std::sync::Mutex;
 
 /// The results: the number of each record with its offset, and the errors.
@@ -18,10 +20,15 @@ struct Delivered {
     progress: Progress,
 }
 
-#[derive(Default)]
-struct Deliveries(Mutex<Delivered>);
+struct Deliveries(Mutex<Delivered>, Bearer);
 
-impl ClientContext for Deliveries {}
+impl ClientContext for Deliveries {
+    const ENABLE_REFRESH_OAUTH_TOKEN: bool = true;
+
+    fn generate_oauth_token(&self, _: Option<&str>) -> Result<OAuthToken, Box<dyn Error>> {
+        self.1.token()
+    }
+}
 
 impl ProducerContext for Deliveries {
     type DeliveryOpaque = Box<usize>;
@@ -50,7 +57,7 @@ fn producer(request: &Request, settings: &[(&str, &str)]) -> Result<BaseProducer
     for (name, value) in settings {
         config.set(*name, *value);
     }
-    config.create_with_context(Deliveries::default())
+    config.create_with_context(Deliveries(Mutex::default(), bearer(request)))
 }
 
 pub fn produce(request: &Request) -> Outcome {
