@@ -2,13 +2,15 @@
 
     land       the job `land` from both brokers, with the consumer's default options and with ours, and what
                plain Spark does: from_json and a Parquet sink
-    derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json
+    derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json, each
+               with the consumer's default options and with ours, and reading alone, which neither can be
+               faster than
     replicate  the job between two gateways and between two Kafkas, and MirrorMaker 2 between the same
 
 The rounds of all cases alternate, so that other load on the machine meets them alike; a figure is the median
 of its rounds in records a second. A job is timed from its start to its end, in a Spark session that runs
-already; MirrorMaker, which ends never, from the first record it has copied to the last. Its two jars are not
-among the others:
+already, made as `kawal pipe run` makes it, so that both of Java's compilers are at work; MirrorMaker, which
+ends never, from the first record it has copied to the last. Its two jars are not among the others:
 
     mvn dependency:copy -Dartifact=org.apache.kafka:connect-mirror:4.3.1 -DoutputDirectory=DIR
     mvn dependency:copy -Dartifact=org.apache.kafka:connect-mirror-client:4.3.1 -DoutputDirectory=DIR
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import shutil
 import statistics
 import sys
@@ -37,17 +40,32 @@ from benchmarks.mirror import MirrorMaker
 from compat_tests.broker import Broker
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
-from compat_tests.spark import spark_session
 from compat_tests.topics import create_topic
-from pipeline.derivation import view_reader
+from pipeline import rows
+from pipeline.config import SparkSection
+from pipeline.jars import find_jars
 from pipeline.job_file import load
 from pipeline.report import JsonReport
 from pipeline.run import run_job
+from pipeline.session import spark_session
+from pipeline.shape import Shape
+from pipeline.sources.kafka import CONSUMER_OPTIONS
 
 TOPIC, PARTITIONS = "meters", 4
 SCHEMA = "ts bigint, device string, current double, voltage int, note string"
 VIEW_COLUMNS = "ts timestamp, device string, current double, voltage int, note string"
 QUERY = f"SELECT ts, device, current * voltage AS power FROM {TOPIC} WHERE voltage < 1000"
+VIEW = Shape(
+    mode="raw",
+    declared=(),
+    rescue="",
+    key_as="binary",
+    headers=False,
+    prefix="",
+    partition_by=(),
+    view=QUERY,
+    view_columns=VIEW_COLUMNS,
+)
 DEFAULTS = (
     '[source.options]\n"kafka.max.poll.records" = 500\n"kafka.max.partition.fetch.bytes" = 1048576\n'
     '"kafka.fetch.max.bytes" = 52428800\n'
@@ -92,6 +110,7 @@ class Bench:
     records: int
     brokers: dict[str, Broker]
     targets: dict[str, Broker]
+    spark: Any = None
     figures: dict[str, list[float]] = field(default_factory=dict)
     rounds: int = 0
 
@@ -121,7 +140,7 @@ class Bench:
         from pyspark.sql import functions as F
 
         folder = self.scratch()
-        stream = spark_session().readStream.format("kafka").options(**self.options(broker)).load()
+        stream = self.spark.readStream.format("kafka").options(**self.options(broker)).load()
         parsed = stream.select(
             F.from_json(F.col("value").cast("string"), SCHEMA).alias("row"), "topic", "partition", "offset"
         ).select("row.*", "topic", "partition", "offset")
@@ -143,21 +162,29 @@ class Bench:
             "startingOffsets": "earliest",
         }
 
-    def derive_sql(self) -> None:
+    def read(self, tuned: dict[str, str]) -> Any:
+        """Return the records of the gateway's topic."""
+        return self.spark.read.format("kafka").options(**self.options("kawal"), **tuned).load()
+
+    def read_only(self) -> None:
+        """Read the values and do nothing with them."""
+        self.read(CONSUMER_OPTIONS).select("value").write.format("noop").mode("overwrite").save()
+
+    def derive_sql(self, tuned: dict[str, str]) -> None:
         """Evaluate the query with Spark's functions."""
         from pyspark.sql import functions as F
 
-        records = spark_session().read.format("kafka").options(**self.options("kawal")).load()
+        records = self.read(tuned)
         row = F.from_json(F.col("value").cast("string"), SCHEMA).alias("row")
         taken = records.select(row).where("row.voltage < 1000")
         power = (F.col("row.current") * F.col("row.voltage")).alias("power")
         made = taken.select(F.to_json(F.struct("row.ts", "row.device", power)).alias("value"))
         made.write.format("noop").mode("overwrite").save()
 
-    def derive_plan(self) -> None:
-        """Evaluate the query with the gateway's plan."""
-        records = spark_session().read.format("kafka").options(**self.options("kawal")).load()
-        made = records.mapInArrow(view_reader(QUERY, VIEW_COLUMNS), records.schema)
+    def derive_plan(self, tuned: dict[str, str]) -> None:
+        """Evaluate the query with the gateway's plan, on the records as jobs hand them to it."""
+        records = self.read(tuned).select(*(name for name in rows.CARRIED if name != "headers"))
+        made = rows.mapped(records, rows.chained(rows.readers(VIEW)), records.schema)
         made.select("value").write.format("noop").mode("overwrite").save()
 
     def replicate(self, kind: str) -> None:
@@ -235,8 +262,10 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
             found[f"land, defaults, {kind}"] = partial(bench.land, kind, DEFAULTS)
             found[f"land, tuned, {kind}"] = partial(bench.land, kind, "")
     if "derive" in only:
-        found["derive, from_json/to_json"] = bench.derive_sql
-        found["derive, the gateway's plan"] = bench.derive_plan
+        found["derive, reading alone, tuned"] = bench.read_only
+        for name, tuned in (("defaults", {}), ("tuned", CONSUMER_OPTIONS)):
+            found[f"derive, from_json/to_json, {name}"] = partial(bench.derive_sql, tuned)
+            found[f"derive, the gateway's plan, {name}"] = partial(bench.derive_plan, tuned)
     if "replicate" in only:
         for kind in bench.brokers:
             found[f"replicate, {kind}"] = partial(bench.replicate, kind)
@@ -250,7 +279,7 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
 def main() -> int:
     """Run the rounds and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--records", type=int, default=200_000, help="records of the topic (default 200,000)")
+    parser.add_argument("--records", type=int, default=600_000, help="records of the topic (default 600,000)")
     parser.add_argument(
         "--rounds", type=int, default=3, help="rounds, after one that does not count (default 3)"
     )
@@ -273,7 +302,11 @@ def main() -> int:
             broker.start()
         for broker in sources.values():
             fill(broker, options.records)
-        _measure(bench, options)
+        plan = SparkSection(driver_memory="2g")
+        log = folder / "spark.log"
+        # Jobs take the session that they find.
+        with spark_session("bench", plan, find_jars(os.environ), log_path=log) as bench.spark:
+            _measure(bench, options)
     finally:
         for broker in started:
             if broker.was_started:
@@ -283,7 +316,6 @@ def main() -> int:
 
 
 def _measure(bench: Bench, options: Any) -> None:
-    spark_session()  # jobs take the session that they find
     for bench.rounds in range(options.rounds + 1):
         print(f"round {bench.rounds}{' (warming up, does not count)' if not bench.rounds else ''}")
         for name, run in cases(bench, options.only, options.mirror_jars).items():

@@ -107,6 +107,8 @@ class KafkaServer(Server):
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
             **self.settings,
         }
         properties = self.directory / "server.properties"
