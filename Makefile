@@ -27,7 +27,7 @@ FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help dist lowest clients run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help dist lowest clients vendored run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ run: $(RUNTIME) ## Serve Kafka clients on 127.0.0.1:9092 with data in ./data (LI
 
 test: ## Run every check and test: check, then real clients and Spark against the gateway
 	@# All at once and before all else: two installations by apt-get at the same time would shut each other out.
-	@.ci/need venv java mvn kcat go npm node_api.h cargo gcc g++ pkg-config zstd.h ssl.h
+	@.ci/need venv java mvn kcat go npm node_api.h cargo gcc g++ pkg-config zstd.h ssl.h chromium
 	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients
 	@$(MAKE) check
 	@$(MAKE) compat
@@ -83,11 +83,14 @@ unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)
 
 compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) clients ## Run the compat tests against the gateway
-	@.ci/need java kcat
+	@.ci/need java kcat chromium
 	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile $(ARGS)
 
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients
+
+vendored: $(DEVELOP) ## Fetch the files of others in the web console again, as console/web/static/vendor/list.json says
+	@$(BIN)/python -m compat_tests.vendored
 
 jars: $(SPARK_JARS) ## Fetch Spark's Kafka connector from Maven Central
 

@@ -68,7 +68,9 @@ def test_its_health_is_asked_in_kafkas_protocol() -> None:
 def test_its_environment_is_a_configuration() -> None:
     config = load(environment=environment_of_image()).config
     assert config.log_dirs == "/data"
-    ports = {spec.endpoint.port for spec in config.specs} | {int(config.kawal_http_listen.split(":")[1])}
+    ports = {spec.endpoint.port for spec in config.specs} | {
+        int(address.split(":")[1]) for address in (config.kawal_http_listen, config.kawal_console_listeners)
+    }
     assert set(map(int, " ".join(all_of("EXPOSE")).split())) == ports
 
 

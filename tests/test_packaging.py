@@ -67,6 +67,11 @@ def test_files_that_are_read_at_run_time_are_inside(wheel: zipfile.ZipFile, plug
     names = set(wheel.namelist())
     assert f"{INSIDE}/pipeline/pom.xml" in names
     assert f"{INSIDE}/pipeline/log4j2.properties" in names
+    console = ROOT / "console" / "web"
+    for folder in ("templates", "static"):
+        files = {str(path.relative_to(ROOT)) for path in (console / folder).rglob("*") if path.is_file()}
+        assert files
+        assert {f"{INSIDE}/{name}" for name in files} - names == set()
     assert "kawal_pytest/py.typed" in plugin.namelist()
 
 
