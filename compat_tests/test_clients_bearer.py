@@ -24,7 +24,6 @@ from tests.broker.tokens import AUDIENCE, ISSUER, claims, key_set, signed
 BEARERS = (
     "aiokafka",
     "confluent-kafka",
-    "confluent-kafka-javascript",
     "kafka-python",
     "java",
     "java-3.9",
@@ -33,7 +32,8 @@ BEARERS = (
     "rdkafka-rust",
     "sarama",
 )
-"""Clients that take a token from their user; kafka-go and kcat have no way to."""
+"""Clients that take a token from their user; kafka-go and kcat have no way to. confluent-kafka-javascript 1.10.1
+has one, but on an idle machine its first question for a token is lost before it listens, on Kafka too."""
 
 BEARER = "org.apache.kafka.common.security.oauthbearer"
 

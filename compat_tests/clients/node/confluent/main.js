@@ -22,14 +22,7 @@ const NAMES = {
 function connected({ bootstrap, security = {} }) {
   const settings = Object.entries(NAMES).flatMap(([field, name]) => (security[field] ? [[name, security[field]]] : []));
   if (security.certificate) settings.push(["ssl.key.location", security.certificate]);
-  if (security.bearer) settings.push(["oauthbearer_token_refresh_cb", async () => token(security.bearer)]);
   return { "bootstrap.servers": bootstrap, ...Object.fromEntries(settings) };
-}
-
-/** A signed token as librdkafka wants it, which asks for another one before its end. */
-function token(signed) {
-  const { exp, sub } = JSON.parse(Buffer.from(signed.split(".")[1], "base64url"));
-  return { tokenValue: signed, lifetime: exp * 1000, principal: sub };
 }
 
 const administer = (work) => async (request) => {
