@@ -32,8 +32,10 @@ BEARERS = (
     "rdkafka-rust",
     "sarama",
 )
-"""Clients that take a token from their user; kafka-go and kcat have no way to. confluent-kafka-javascript 1.10.1
-has one, but on an idle machine its first question for a token is lost before it listens, on Kafka too."""
+"""Clients that take a token from their user; kafka-go and kcat have no way to.
+
+confluent-kafka-javascript 1.10.1 has one, but on an idle machine its first question for a token is lost
+before it listens, on Kafka too."""
 
 BEARER = "org.apache.kafka.common.security.oauthbearer"
 

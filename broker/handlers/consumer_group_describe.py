@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.loop.call import Call
 from broker.loop.slices import ITEMS_PER_STEP, Steps, begun
 from broker.security.rights import group_operations

@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.loop.answers import Awaited
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import Until, WaitingSteps, chunks

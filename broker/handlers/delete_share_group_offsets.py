@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+# Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
+from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import PARKED, Call, Parked
 from groups.errors import GroupError
 from groups.share.share_group import ShareGroup

@@ -23,6 +23,9 @@ from uuid import UUID
 from broker.catalogue.guards import check_deletable, check_quota, drop_policy
 from broker.catalogue.topics import Topic
 from broker.catalogue.view_admin import check_unused
+
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked

@@ -14,6 +14,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+# Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
+from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
 from broker.fetching.share_reader import find_partition
 from broker.loop.call import Call

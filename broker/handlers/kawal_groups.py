@@ -15,6 +15,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.coordinators.group_lag import lag_of
+
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.member_polls import Member, fetched_ms, owned_places
 from broker.loop.call import Call
 from broker.loop.slices import Steps, in_slices, made_of

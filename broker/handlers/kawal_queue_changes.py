@@ -14,6 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+# Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
+from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
 from broker.fetching.share_progress import find_share, group_of, places_of, read_end
 from broker.loop.call import PARKED, Call

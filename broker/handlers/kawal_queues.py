@@ -15,9 +15,13 @@ from collections.abc import Generator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+# Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.share_settings import queue_settings, share_reading
+from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
 from broker.fetching.share_progress import Place, find_share, group_of, keys_of, places_of, progress_of
+from broker.fetching.share_queues import ShareQueues as ShareQueues
 from broker.loop.call import Call
 from broker.loop.slices import Steps
 from broker.security.authorized_operations import Operation

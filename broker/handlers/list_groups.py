@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import compress
 from typing import TYPE_CHECKING
 
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.loop.call import Call
 from broker.loop.slices import Steps, begun, made_of
 from broker.security.authorized_operations import Operation

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.transactions import Transactions as Transactions
 from broker.loop.call import Call
 from broker.loop.slices import Steps
 from broker.security.authorized_operations import Operation

@@ -10,6 +10,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Until, WaitingSteps, made_of

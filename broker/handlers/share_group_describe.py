@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+# Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
+from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import Call
 from broker.loop.slices import ITEMS_PER_STEP, Steps, begun
 from broker.security.authorized_operations import Operation
