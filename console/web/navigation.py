@@ -20,5 +20,6 @@ PLACES: Final = (
     Place("SQL", "/sql", "q"),
     Place("Map", "/map", "m"),
     Place("Databases", "/databases", "d"),
+    Place("Health", "/health", "h"),
     Place("Settings", "/settings", "s"),
 )

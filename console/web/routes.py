@@ -18,6 +18,7 @@ from console.web.pages import (
     group,
     group_changes,
     groups,
+    health,
     login,
     overview,
     preferences,
@@ -53,6 +54,7 @@ PAGES = (
     preferences,
     produce,
     login,
+    health,
 )
 """The modules of pages; each has its own ROUTES."""
 
