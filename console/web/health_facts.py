@@ -1,4 +1,4 @@
-"""How a broker answers: what it is, how long it takes, and the brokers of its cluster."""
+"""The health of a broker: what it is, how long it takes to answer, and the brokers of its cluster."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from console.web.fields import name_of
 from console.web.pages import (
     alias,
     columns,
+    database_changes,
     databases,
     flow,
     group,
@@ -21,6 +22,7 @@ from console.web.pages import (
     health,
     login,
     overview,
+    partitions,
     preferences,
     produce,
     records,
@@ -55,6 +57,8 @@ PAGES = (
     produce,
     login,
     health,
+    partitions,
+    database_changes,
 )
 """The modules of pages; each has its own ROUTES."""
 

@@ -9,12 +9,14 @@ from console.admin import ask, check
 from console.partition_offsets import extents_of, leaders_of, offsets_of
 from console.positions import Position
 from console.record_deletion import Cut
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest
 
 CREATE_VERSION: Final = 4
 """The first version that knows the broker's own number of partitions and replicas (KIP-464)."""
 DELETE_VERSION: Final = 5
+PARTITIONS_VERSION: Final = 2
 TIMEOUT_MS: Final = 15_000
 THE_BROKERS: Final = -1
 """A number of partitions or replicas that the broker chooses."""
@@ -38,6 +40,14 @@ def delete(bootstrap: str, name: str) -> None:
     """Delete a topic.  Raises: CommandError with the broker's words."""
     request = DeleteTopicsRequest(topic_names=[name], timeout_ms=TIMEOUT_MS)
     for result in ask(bootstrap, request, DELETE_VERSION).responses:
+        check(result.error_code, result.error_message, f"topic {result.name!r}")
+
+
+def set_partitions(bootstrap: str, name: str, count: int, *, dry_run: bool) -> None:
+    """Give a topic more partitions, or only check whether that would work.  Raises: CommandError."""
+    topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
+    request = CreatePartitionsRequest(topics=[topic], timeout_ms=TIMEOUT_MS, validate_only=dry_run)
+    for result in ask(bootstrap, request, PARTITIONS_VERSION).results:
         check(result.error_code, result.error_message, f"topic {result.name!r}")
 
 

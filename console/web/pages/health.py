@@ -1,4 +1,4 @@
-"""`/health`: whether the broker answers, and what to do where it does not."""
+"""The `/health` page: whether the broker answers, and what to do where it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker is asked to know that it is well."""
+"""The health of a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the broker answers, in a browser."""
+"""The health of a broker in a browser."""
 
 from __future__ import annotations
 
