@@ -22,6 +22,7 @@ from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import Pace, WaitingSteps, begun
 from groups.errors import GroupError
 from groups.share.membership import InitOrder
+from groups.share.service import ShareService as ShareService
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_share_group_offsets import (

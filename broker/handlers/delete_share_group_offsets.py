@@ -16,6 +16,7 @@ from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import PARKED, Call, Parked
 from groups.errors import GroupError
+from groups.share.service import ShareService as ShareService
 from groups.share.share_group import ShareGroup
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (

@@ -23,6 +23,7 @@ from broker.loop.call import Call
 from broker.loop.slices import Pace, WaitingSteps, begun
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
+from groups.share.service import ShareService as ShareService
 from groups.share.state_records import ShareKey
 from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,

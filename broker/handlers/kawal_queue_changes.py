@@ -25,6 +25,7 @@ from broker.security.authorized_operations import Operation
 from broker.storage.partition import Partition
 from groups.errors import GroupError, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement
+from groups.share.service import ShareService as ShareService
 from groups.share.share_partition import SharePartition
 from groups.share.show import held
 from groups.share.state_records import ShareKey

@@ -26,6 +26,7 @@ from broker.loop.call import Call
 from broker.loop.slices import Steps
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
+from groups.share.service import ShareService as ShareService
 from groups.share.sessions import SessionKey
 from groups.share.show import MemberRow, Shown, is_unfinished, lock_left_ms, member_row, parts_of
 from groups.share.state_records import ShareKey

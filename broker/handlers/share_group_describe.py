@@ -19,6 +19,7 @@ from broker.loop.slices import ITEMS_PER_STEP, Steps, begun
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights, group_operations
 from groups.share.describe import refused_group
+from groups.share.service import ShareService as ShareService
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_describe import (
     DescribedGroup,
