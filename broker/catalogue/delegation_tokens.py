@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from broker.catalogue.catalogue_records import DelegationTokenRemoved, DelegationTokenSet
 from broker.errors import RequestError
-from broker.security.sasl_scram import Bearer
+from broker.security.sasl_scram import TOKEN_SALT_BYTES, Bearer
 from broker.security.scram import ITERATIONS_MIN, Credential, Mechanism, make_credential
 from protocol.error_codes import ErrorCode
 
@@ -45,8 +45,6 @@ SWEPT_AT_ONCE: Final = 500
 
 AGAIN_MS: Final = 100
 """The pause between two such goes."""
-
-SALT_BYTES: Final = 24
 
 
 class Ask(NamedTuple):
@@ -123,7 +121,7 @@ class DelegationTokens:
 
     def _make_credential(self, token_id: str, mechanism: Mechanism) -> Credential:
         """Return the credential that belongs to a token; it takes some milliseconds of a thread."""
-        salt = hmac.digest(self._key, f"salt of {token_id}".encode(), "sha256")[:SALT_BYTES]
+        salt = hmac.digest(self._key, f"salt of {token_id}".encode(), "sha256")[:TOKEN_SALT_BYTES]
         password = b64encode(self.hmac_of(token_id)).decode()
         made = make_credential(mechanism, password, salt, ITERATIONS_MIN)
         if self._table.find(token_id) is not None:

@@ -20,6 +20,7 @@ FILE_BYTES_MAX: Final = 1 << 20
 
 _BLANK: Final = " \t\f"
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.)|$)", re.DOTALL)
+_WRONG_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _KEY: Final = re.compile(r"(?P<key>(?:[^\\=: \t\f]|\\.)*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)", re.DOTALL)
@@ -67,8 +68,13 @@ def _decoded(content: bytes, other_encoding: str | None) -> str:
 
 
 def parsed(text: str, name: str) -> Iterator[Property]:
-    """Yield the properties in the text of the file of that name."""
+    """Yield the properties in the text of the file of that name.
+
+    Raises: PropertiesFileError, as Java does, for an escape that is none.
+    """
     for number, line in _logical_lines(text):
+        if _WRONG_ESCAPE.search(line):
+            raise PropertiesFileError(f"{name}, line {number}: after \\u four hexadecimal digits are needed")
         found = _KEY.fullmatch(line)
         assert found is not None
         yield Property(_plain(found["key"]), _plain(found["value"]), f"{name}, line {number}")

@@ -17,7 +17,7 @@ from broker.security.sasl_exchange import Exchange
 from broker.security.sasl_oauthbearer import OAuthBearerExchange, Validator
 from broker.security.sasl_plain import PlainExchange
 from broker.security.sasl_scram import Bearer, ScramExchange
-from broker.security.scram import Credential, Mechanism, read_credential
+from broker.security.scram import Credential, Mechanism, model_of, read_credential
 
 if TYPE_CHECKING:
     from random import Random
@@ -109,8 +109,16 @@ class Logins:
         def find_token(token_id: str) -> Bearer | None:
             return None if self._tokens is None else self._tokens.bearer(token_id, kind)
 
+        def model(mark: bytes) -> Credential:
+            return model_of(self._users.scram_credentials, kind, mark)
+
         return lambda: ScramExchange(
-            kind, find, nonce=self._nonce(), decoy_key=self._decoy_key, find_token=find_token
+            kind,
+            find,
+            nonce=self._nonce(),
+            decoy_key=self._decoy_key,
+            model=model,
+            find_token=find_token,
         )
 
     def _nonce(self) -> str:

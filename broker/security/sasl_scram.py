@@ -5,14 +5,16 @@
     client  c=BASE64 of the part before n=,r=NONCE+ours,p=PROOF
     server  v=SIGNATURE
 
-A user that does not exist gets a salt, always the same one, and fails with the proof.  With the extension
-`tokenauth=true` the name is the id of a delegation token, the password its HMAC, and the client is the owner.
+A user that does not exist gets salt and rounds as others have, always the same, and fails with the proof.
+With the extension `tokenauth=true` the name is the id of a delegation token, the password its HMAC, and the
+client is the owner.
 Source: RFC 5802, RFC 7677, KIP-48; ScramSaslServer of Kafka 4.3; CVE-2024-56128 (the final nonce must be
 equal).
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 from base64 import b64decode, b64encode
@@ -21,7 +23,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from broker.security.sasl_exchange import Accepted, Challenge, LoginRefused, Outcome, Pending
-from broker.security.scram import HASHES, ITERATIONS_MIN, Credential, Mechanism
+from broker.security.scram import HASHES, ITERATIONS_MIN, Credential, Mechanism, model_of
 
 TOKEN_BYTES_MAX: Final = 8_192
 """Names and nonces are short."""
@@ -53,6 +55,15 @@ class Bearer(NamedTuple):
     """Makes it, in a thread."""
 
 
+TOKEN_SALT_BYTES: Final = 24
+"""The salts of delegation tokens; their rounds are `ITERATIONS_MIN`, for their HMACs cannot be guessed."""
+
+
+def lone_model(_mark: bytes) -> Credential:
+    """Return what those look like who do not exist, on a server without users."""
+    return model_of({}, Mechanism.SCRAM_SHA_256, b"")
+
+
 def no_tokens(_token_id: str) -> None:
     """Find no token, on a server without them."""
 
@@ -70,6 +81,7 @@ class ScramExchange:
         "_first",
         "_header",
         "_mechanism",
+        "_model",
         "_nonce",
         "_server_first",
         "_user",
@@ -82,13 +94,15 @@ class ScramExchange:
         *,
         nonce: str,
         decoy_key: bytes,
+        model: Callable[[bytes], Credential] = lone_model,
         find_token: Callable[[str], Bearer | None] = no_tokens,
     ) -> None:
         """`find(user)` returns a credential of the mechanism; `nonce` is ours, new for each exchange.
 
         `find_token(id)` returns what belongs to a delegation token that is valid.
 
-        `decoy_key` makes the salts of users that do not exist, and never changes while the server runs.
+        `decoy_key` makes the salts of users that do not exist, and never changes while the server runs;
+        `model(mark)` returns the credential whose rounds and length of salt they have.
         """
         self._mechanism = mechanism
         self._find = find
@@ -97,6 +111,7 @@ class ScramExchange:
         self._by_token = False
         self._nonce = nonce
         self._decoy_key = decoy_key
+        self._model = model
         self._credential: Credential | None = None
         self._user = self._header = self._first = self._server_first = ""
 
@@ -129,9 +144,7 @@ class ScramExchange:
 
     def _challenge(self, credential: Credential | None) -> Challenge:
         self._credential = credential
-        salt, iterations = self._decoy(), ITERATIONS_MIN
-        if credential is not None:
-            salt, iterations = credential.salt, credential.iterations
+        salt, iterations = self._decoy() if credential is None else (credential.salt, credential.iterations)
         self._server_first = f"r={self._nonce},s={b64encode(salt).decode()},i={iterations}"
         return Challenge(self._server_first.encode())
 
@@ -166,8 +179,14 @@ class ScramExchange:
         client_key = bytes(a ^ b for a, b in zip(given, expected, strict=True))
         return hmac.compare_digest(algorithm(client_key).digest(), credential.stored_key)
 
-    def _decoy(self) -> bytes:
-        return hmac.digest(self._decoy_key, self._user.encode(), "sha256")[:24]
+    def _decoy(self) -> tuple[bytes, int]:
+        """Return salt and rounds for a name that does not exist."""
+        mark = hmac.digest(self._decoy_key, self._user.encode(), "sha256")
+        size, iterations = TOKEN_SALT_BYTES, ITERATIONS_MIN
+        if not self._by_token:
+            model = self._model(mark)
+            size, iterations = len(model.salt), model.iterations
+        return hashlib.shake_256(mark).digest(size), iterations
 
     def _refused(self, why: str) -> LoginRefused:
         return LoginRefused(f"user {self._user!r}: {why}", by_token=self._by_token)

@@ -12,11 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from broker.security.scram import HASHES, Mechanism, read_credential, salted_password
+from broker.security.scram import HASHES, Mechanism, model_of, read_credential, salted_password
 
 REMEMBERED_MAX: Final = 1_000
-DECOY_ITERATIONS: Final = 4_096
-"""What the credentials have that `kawal users add` makes."""
 
 Users = Callable[[], Mapping[str, Mapping[str, str]]]
 """Returns the credentials by user and mechanism."""
@@ -44,7 +42,8 @@ class ScramPasswords:
         """
         mechanism, text = self._credential(user)
         if not text:
-            salted_password(Mechanism.SCRAM_SHA_256, password, self._key[:16], DECOY_ITERATIONS)
+            model = model_of(self._users(), mechanism, hmac.digest(self._key, user.encode(), "sha256"))
+            salted_password(mechanism, password, model.salt, model.iterations)
             return False
         found = read_credential(text)
         algorithm = HASHES[mechanism]

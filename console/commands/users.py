@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from broker.security.scram import ITERATIONS
 from broker.server.logs import escaped
 from console.client import add_bootstrap
 from console.errors import OK, CommandError, UsageError
@@ -13,7 +14,6 @@ from console.help import dispatch as run
 from console.passwords import add_password_file, read_password
 from console.tables import table
 from console.users import (
-    ITERATIONS,
     WORDS,
     file_users,
     hashed,

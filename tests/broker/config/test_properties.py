@@ -44,9 +44,16 @@ def test_a_property_knows_its_line_and_hides_its_value() -> None:
     assert "secret" not in repr(second)
 
 
-@given(st.text())
+@given(st.text().map(lambda text: text.replace("\\u", "\\v")))
 def test_any_text_is_read(text: str) -> None:
     assert len(pairs(text)) <= text.count("\n") + text.count("\r") + 1
+
+
+@pytest.mark.parametrize("text", ["a=\\u12g4", "a\\u=b", "a=b\\\\\\u00", "a=C:\\users"])
+def test_a_wrong_escape_is_refused_with_its_line_and_without_the_value(text: str) -> None:
+    with pytest.raises(PropertiesFileError, match=r"^f, line 2: after .u four hexadecimal digits") as refused:
+        pairs(f"ok=\\\\users\n{text}secret")
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,20 @@ def test_users_of_scram_are_those_of_the_catalogue_as_soon_as_they_are_altered()
     assert log_in_by_scram(gateway, "SCRAM-SHA-512", "alice", "secret") == 0
 
 
+def test_a_name_that_does_not_exist_is_challenged_as_users_are() -> None:
+    gateway = LoginGateway()
+    alter(gateway.client(), upsertion_of("alice", "SCRAM-SHA-512", "secret"))
+
+    def shape(user: str) -> tuple[int, str]:
+        client = gateway.login_client()
+        choose(client, "SCRAM-SHA-512")
+        challenge = bytes(give(client, ScramClient("SCRAM-SHA-512", user, "x").first).auth_bytes).decode()
+        _nonce, salt, rounds = challenge.split(",")
+        return len(salt), rounds
+
+    assert shape("nobody") == shape("alice")
+
+
 def test_users_are_there_with_the_first_login_after_a_crash() -> None:
     gateway = LoginGateway()
     alter(gateway.client(), upsertion_of("alice", "SCRAM-SHA-256", "secret"))

@@ -81,9 +81,31 @@ def test_an_unknown_user_gets_a_salt_that_stays_and_fails_with_the_proof() -> No
     first, again = exchange(), exchange()
     told = challenge(first, client.first)
     assert told == challenge(again, client.first)
-    assert told.split(b",")[2] == b"i=4096"
+    assert told.split(b",")[2] == b"i=8192"
     with pytest.raises(LoginRefused, match="user 'zoe': invalid username or password"):
         first.step(client.final(told))
+
+
+def test_a_name_that_does_not_exist_looks_like_those_that_do() -> None:
+    kept = credential()
+    stored = Credential(b"s" * 26, kept.stored_key, kept.server_key, 5_000)
+    client = ScramClient("SCRAM-SHA-256", "zoe", "secret")
+
+    def shape(user: str) -> tuple[int, bytes]:
+        kind = Mechanism.SCRAM_SHA_256
+        made = ScramExchange(kind, {"al": stored}.get, nonce="s", decoy_key=b"k", model=lambda _mark: stored)
+        told = challenge(made, ScramClient("SCRAM-SHA-256", user, "secret").first)
+        _nonce, salt, rounds = told.split(b",")
+        return len(salt), rounds
+
+    assert shape("zoe") == shape("al") == (len("s=") + 36, b"i=5000")
+    assert challenge(exchange(), client.first).endswith(b",i=8192")
+
+
+def test_a_token_that_does_not_exist_looks_like_one_that_does() -> None:
+    told = challenge(token_exchange(), b"n,,n=nothing,r=client,tokenauth=true")
+    assert told.endswith(b",i=4096")
+    assert len(told.split(b",")[1]) == len("s=") + 4 * 24 // 3
 
 
 @pytest.mark.parametrize("nonce", ["client", "clientserver2", "server", "clientserve", "CLIENTSERVER"])

@@ -8,7 +8,16 @@ from base64 import b64decode, b64encode
 import pytest
 
 from broker.errors import RequestError
-from broker.security.scram import Mechanism, check_name, credential_of, iterations_of, mechanism_of
+from broker.security.scram import (
+    ITERATIONS,
+    SALT_BYTES,
+    Mechanism,
+    check_name,
+    credential_of,
+    iterations_of,
+    mechanism_of,
+    model_of,
+)
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 
@@ -36,6 +45,23 @@ def test_the_longer_hash_makes_longer_keys() -> None:
     kept = credential_of(given(mechanism=Mechanism.SCRAM_SHA_512))
     key = kept.partition("stored_key=")[2].partition(",")[0]
     assert len(b64decode(key)) == 64
+
+
+def test_a_name_that_does_not_exist_has_rounds_and_salt_of_some_user() -> None:
+    mechanism = Mechanism.SCRAM_SHA_256
+    users = {
+        "a": {mechanism.name: credential_of(given(iterations=5_000, salt=b"s" * 20))},
+        "b": {Mechanism.SCRAM_SHA_512.name: "not looked at"},
+        "c": {mechanism.name: credential_of(given(iterations=6_000, salt=b"s" * 26))},
+    }
+
+    def shape(mark: int) -> tuple[int, int]:
+        found = model_of(users, mechanism, mark.to_bytes(8, "big"))
+        return found.iterations, len(found.salt)
+
+    assert [shape(0), shape(1), shape(2)] == [(5_000, 20), (6_000, 26), (5_000, 20)]
+    alone = model_of({}, mechanism, b"")
+    assert (alone.iterations, len(alone.salt)) == (ITERATIONS, SALT_BYTES)
 
 
 def test_the_rounds_can_be_told() -> None:

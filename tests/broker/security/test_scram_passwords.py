@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.security import scram_passwords
-from broker.security.scram import Mechanism, credential_of, salted_password
+from broker.security.scram import ITERATIONS, Mechanism, credential_of, salted_password
 from broker.security.scram_passwords import REMEMBERED_MAX, ScramPasswords
 from protocol.messages.alter_user_scram_credentials import ScramCredentialUpsertion
 
@@ -64,6 +64,8 @@ def test_an_unknown_user_costs_as_much_as_a_wrong_password(monkeypatch: object) 
     assert not users.check("alice", "x")
     assert not users.check("nobody", "x")
     assert calls == [4_096, 4_096]
+    assert not door().check("nobody", "x")
+    assert calls[-1] == ITERATIONS
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: object) -> None:
