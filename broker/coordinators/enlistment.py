@@ -76,14 +76,18 @@ class Admission:
 
     def check(self, partition: Partition, header: BatchHeader) -> None:
         """Check that a batch is part of its producer's open transaction.  Raises: RequestError."""
-        batch = Batch(partition, header.producer_id, header.producer_epoch)
-        code = self._refused.get(batch.place, ErrorCode.NONE)
-        if code:
-            raise NotAdmitted(
-                code,
-                f"producer {batch.producer_id} may not write to this partition now: {code.text}",
-            )
-        if not batch.is_open and not self._is_guarded(batch):
+        producer_id = header.producer_id
+        if self._refused:
+            code = self._refused.get((partition.topic.name, partition.index), ErrorCode.NONE)
+            if code:
+                raise NotAdmitted(
+                    code, f"producer {producer_id} may not write to this partition now: {code.text}"
+                )
+        # The first batch has a guard, all others have none: looking for it is the cheaper half.
+        if (
+            not self._is_guarded(partition, producer_id)
+            and not Batch(partition, producer_id, header.producer_epoch).is_open
+        ):
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE, "the record is not part of a transaction that is open"
             )
@@ -123,9 +127,11 @@ class Admission:
                 guards.release(*place)
             self._guards[place] = guards.set(*place)
 
-    def _is_guarded(self, batch: Batch) -> bool:
-        place = batch.partition.stream_id, batch.producer_id
-        return self._coordinators.guards.holds(*place, self._guards.get(place, 0))
+    def _is_guarded(self, partition: Partition, producer_id: int) -> bool:
+        number = self._guards.get((partition.stream_id, producer_id))
+        return number is not None and self._coordinators.guards.holds(
+            partition.stream_id, producer_id, number
+        )
 
     def _enlist(
         self, member: Member, asked: list[Batch], own: Callable[[], None]
@@ -138,7 +144,7 @@ class Admission:
             with self._coordinators.transactions.step(now_ms) as machine:
                 machine.enlist(member, places, stored.take, now_ms, client_version=TV2)
             yield from self._await(stored, member, asked, own)
-            if stored.code or all(self._is_guarded(batch) for batch in asked):
+            if stored.code or all(self._is_guarded(batch.partition, batch.producer_id) for batch in asked):
                 return
             self._guard(asked)
 
@@ -168,9 +174,11 @@ class Admission:
             self._refuse(asked, stored.code)
 
     def _is_in_their_log(self, member: Member, asked: list[Batch]) -> bool:
-        transactions = self._coordinators.transactions
-        home = transactions.written_to(member, [batch.place for batch in asked])
-        return home is not None and all(batch.partition.vnode is home for batch in asked)
+        vnode = asked[0].partition.vnode
+        if any(batch.partition.vnode is not vnode for batch in asked):
+            return False
+        home = self._coordinators.transactions.written_to(member, [batch.place for batch in asked])
+        return home is vnode
 
     def _refuse(self, asked: list[Batch], code: ErrorCode) -> None:
         for batch in asked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from broker.coordinators.transactions import AT_ONCE_MAX, shown
@@ -136,3 +138,39 @@ def test_a_parked_fetch_of_committed_data_is_answered_by_the_marker_and_not_by_t
     (answer,) = reader.answers()
     assert fetched(answer)["t", 0].last_stable_offset == 2
     assert fetch(reader, "t").last_stable_offset == 2
+
+
+@pytest.mark.parametrize(
+    ("vnodes", "producing", "ending"),
+    # In another log: the markers of the transaction before; the record that ends it with the one that begins
+    # this; the batch. In one log all of them are one frame.
+    [(1, 1, 1), (3, 3, 1)],
+    ids=["in one log", "in another log"],
+)
+def test_commits_that_one_transaction_after_another_waits_for(
+    vnodes: int, producing: int, ending: int
+) -> None:
+    gateway = Gateway(kawal_vnodes=vnodes)
+    create(gateway.client(), "t", partitions=4)
+    producer = Producer(gateway)
+    home = gateway.broker.transactions.state_vnode("tx")
+    index = next((i for i in range(4) if gateway.partition("t", i).vnode is not home), 0)
+    producer.write("t", index, b"a")
+    for _ in range(3):
+        producer.client.send(producer.ending(commit=True), 5)
+        commits, answer = _waited(gateway, producer)
+        assert commits == ending
+        producer._begin(answer.producer_id, answer.producer_epoch)
+        producer.client.send(producer.producing(("t", index), value=b"a"), 12)
+        commits, answer = _waited(gateway, producer)
+        assert commits == producing
+        assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+def _waited(gateway: Gateway, producer: Producer) -> tuple[int, Any]:
+    """Return how often all logs commit until the producer has its answer, and the answer."""
+    commits = 0
+    while not (answers := producer.client.answers()):
+        commits += gateway.run_jobs()
+        gateway.broker.scheduler.run()
+    return commits, answers[0]
