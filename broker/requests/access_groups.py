@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.requests.access_offsets import group_error, topic_error
-from broker.requests.passage import MESSAGES, Checks, Passage, errors_of, split
+from broker.loop.slices import Pace
+from broker.requests.access_offsets import group_error, topic_errors
+from broker.requests.passage import (
+    ITEMS_PER_STEP,
+    MESSAGES,
+    Checks,
+    Passage,
+    refused_of,
+    refused_parts_of,
+    split,
+)
 from broker.security.authorized_operations import Operation
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -54,17 +63,16 @@ def _offset_commit(passage: Passage) -> Checks:
     if not passage.rights.may_group(Operation.READ, request.group_id):
         return DENIED
     request.topics, denied = yield from split(request.topics, _may_topic(passage, Operation.READ))
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda item: commit.OffsetCommitResponsePartition(
             partition_index=item.partition_index, error_code=TOPIC_DENIED
         ),
+        lambda topic, partitions: commit.OffsetCommitResponseTopic(
+            name=topic.name, topic_id=topic.topic_id, partitions=partitions
+        ),
     )
-    refused = [
-        commit.OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
-        for topic, partitions in errors
-    ]
     if refused:
         passage.amend(lambda response: response.topics.extend(refused))
     return None
@@ -77,17 +85,14 @@ def _offset_delete(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.READ, topic.name)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda item: removal.OffsetDeleteResponsePartition(
             partition_index=item.partition_index, error_code=TOPIC_DENIED
         ),
+        lambda topic, partitions: removal.OffsetDeleteResponseTopic(name=topic.name, partitions=partitions),
     )
-    refused = [
-        removal.OffsetDeleteResponseTopic(name=topic.name, partitions=partitions)
-        for topic, partitions in errors
-    ]
 
     def join(response: removal.OffsetDeleteResponse) -> None:
         if not response.error_code:
@@ -105,14 +110,16 @@ def _offset_fetch(passage: Passage) -> Checks:
     request.groups, denied = yield from split(
         request.groups, lambda group: passage.rights.may_group(Operation.DESCRIBE, group.group_id)
     )
-    refused = [group_error(group, DENIED) for group in denied]
+    refused = yield from refused_of(denied, lambda group: group_error(group, DENIED))
     left_out: dict[str, list[Any]] = {}
+    pace = Pace(ITEMS_PER_STEP)
     for group in request.groups:
+        if pace.due():
+            yield
         if group.topics is not None:
             group.topics, hidden = yield from split(group.topics, _may_topic(passage, Operation.DESCRIBE))
-            errors = yield from errors_of(hidden, lambda topic: topic.partition_indexes, lambda index: index)
-            if errors:
-                left_out[group.group_id] = [topic_error(topic, TOPIC_DENIED) for topic, _ in errors]
+            if hidden:
+                left_out[group.group_id] = yield from topic_errors(hidden, TOPIC_DENIED)
 
     def join(response: Any) -> None:
         for group in response.groups:
@@ -133,13 +140,14 @@ def _offset_fetch_of_one(passage: Passage) -> Checks:
     if not rights.may_group(Operation.DESCRIBE, request.group_id):
         if version >= 2:
             return OffsetFetchResponse(topics=[], error_code=DENIED)
-        return OffsetFetchResponse(topics=[topic_error(topic, DENIED) for topic in request.topics or ()])
+        refused = yield from topic_errors(request.topics or (), DENIED)
+        return OffsetFetchResponse(topics=refused)
     if request.topics is None:
         return None
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name)
     )
-    refused = [topic_error(topic, TOPIC_DENIED) for topic in denied]
+    refused = yield from topic_errors(denied, TOPIC_DENIED)
 
     def join(response: OffsetFetchResponse) -> None:
         if not response.error_code:
@@ -155,12 +163,12 @@ def _describe_groups(passage: Passage) -> Checks:
     request.groups, denied = yield from split(
         request.groups, lambda group: passage.rights.may_group(Operation.DESCRIBE, group)
     )
-    refused = [
-        classic.DescribedGroup(
+    refused = yield from refused_of(
+        denied,
+        lambda group: classic.DescribedGroup(
             error_code=DENIED, group_id=group, group_state="", protocol_type="", protocol_data="", members=[]
-        )
-        for group in denied
-    ]
+        ),
+    )
     if refused:
         passage.amend(lambda response: response.groups.extend(refused))
     return None
@@ -171,7 +179,7 @@ def _consumer_group_describe(passage: Passage) -> Checks:
     request.group_ids, denied = yield from split(
         request.group_ids, lambda group: rights.may_group(Operation.DESCRIBE, group)
     )
-    refused = [_described_error(group, DENIED, None) for group in denied]
+    refused = yield from refused_of(denied, lambda group: _described_error(group, DENIED, None))
 
     def hide(response: described.ConsumerGroupDescribeResponse) -> None:
         response.groups[:] = [
@@ -229,7 +237,9 @@ def _delete_groups(passage: Passage) -> Checks:
     request.groups_names, denied = yield from split(
         request.groups_names, lambda group: passage.rights.may_group(Operation.DELETE, group)
     )
-    refused = [deletion.DeletableGroupResult(group_id=group, error_code=DENIED) for group in denied]
+    refused = yield from refused_of(
+        denied, lambda group: deletion.DeletableGroupResult(group_id=group, error_code=DENIED)
+    )
     if refused:
         passage.amend(lambda response: response.results.extend(refused))
     return None
@@ -253,12 +263,12 @@ def _find_coordinator(passage: Passage) -> Checks:
             error_code=code, error_message=MESSAGES[code], node_id=-1, host="", port=-1
         )
     request.coordinator_keys, denied = yield from split(request.coordinator_keys, is_allowed)
-    refused = [
-        coordinators.Coordinator(
+    refused = yield from refused_of(
+        denied,
+        lambda key: coordinators.Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=code, error_message=MESSAGES[code]
-        )
-        for key in denied
-    ]
+        ),
+    )
     if refused:
         passage.amend(lambda response: response.coordinators.extend(refused))
     return None

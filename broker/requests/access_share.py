@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any, Final
 
-from broker.requests.passage import ITEMS_PER_STEP, MESSAGES, Checks, Passage, errors_of, split
+from broker.requests.passage import (
+    ITEMS_PER_STEP,
+    MESSAGES,
+    Checks,
+    Passage,
+    refused_of,
+    refused_parts_of,
+    split,
+)
 from broker.security.authorized_operations import Operation
 from groups.share.describe import refused_group
 from groups.share.sessions import is_member_id
@@ -46,7 +54,8 @@ def _describe(passage: Passage) -> Checks:
     request.group_ids, denied = yield from split(
         request.group_ids, lambda group: rights.may_group(Operation.DESCRIBE, group)
     )
-    _lead(passage, "groups", [refused_group(group, DENIED, None) for group in denied])
+    refused = yield from refused_of(denied, lambda group: refused_group(group, DENIED, None))
+    _lead(passage, "groups", refused)
     return None
 
 
@@ -67,10 +76,12 @@ def _describe_offsets(passage: Passage) -> Checks:
         left_out.append((yield from _hidden_offsets(passage, group)))
         if not number % ITEMS_PER_STEP:
             yield
-    refused = [
-        progress.DescribeShareGroupOffsetsResponseGroup(group_id=group.group_id, topics=[], error_code=DENIED)
-        for group in denied
-    ]
+    refused = yield from refused_of(
+        denied,
+        lambda group: progress.DescribeShareGroupOffsetsResponseGroup(
+            group_id=group.group_id, topics=[], error_code=DENIED
+        ),
+    )
 
     def join(response: progress.DescribeShareGroupOffsetsResponse) -> None:
         for group, topics in zip(response.groups, left_out, strict=True):
@@ -92,24 +103,23 @@ def _hidden_offsets(
     group.topics, denied = yield from split(
         group.topics, lambda topic: passage.rights.may_topic(Operation.DESCRIBE, topic.topic_name)
     )
-    errors = yield from errors_of(
-        denied,
-        lambda topic: topic.partitions,
-        lambda index: progress.DescribeShareGroupOffsetsResponsePartition(
-            partition_index=index,
-            start_offset=UNKNOWN,
-            leader_epoch=0,
-            lag=UNKNOWN,
-            error_code=TOPIC_DENIED,
-            error_message=TOPIC_DENIED_TEXT,
-        ),
-    )
-    return [
-        progress.DescribeShareGroupOffsetsResponseTopic(
-            topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=partitions
+    return (
+        yield from refused_parts_of(
+            denied,
+            lambda topic: topic.partitions,
+            lambda index: progress.DescribeShareGroupOffsetsResponsePartition(
+                partition_index=index,
+                start_offset=UNKNOWN,
+                leader_epoch=0,
+                lag=UNKNOWN,
+                error_code=TOPIC_DENIED,
+                error_message=TOPIC_DENIED_TEXT,
+            ),
+            lambda topic, partitions: progress.DescribeShareGroupOffsetsResponseTopic(
+                topic_name=topic.topic_name, topic_id=ZERO_UUID, partitions=partitions
+            ),
         )
-        for topic, partitions in errors
-    ]
+    )
 
 
 def _alter_offsets(passage: Passage) -> Checks:
@@ -117,22 +127,19 @@ def _alter_offsets(passage: Passage) -> Checks:
     if not rights.may_group(Operation.READ, request.group_id):
         return DENIED
     denied = yield from _unreadable(passage)
-    errors = yield from errors_of(
+    known = passage.catalogue.by_name
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda item: alter.AlterShareGroupOffsetsResponsePartition(
             partition_index=item.partition_index, error_code=TOPIC_DENIED, error_message=TOPIC_DENIED_TEXT
         ),
-    )
-    known = passage.catalogue.by_name
-    refused = [
-        alter.AlterShareGroupOffsetsResponseTopic(
+        lambda topic, partitions: alter.AlterShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,
             topic_id=known[topic.topic_name].topic_id if topic.topic_name in known else ZERO_UUID,
             partitions=partitions,
-        )
-        for topic, partitions in errors
-    ]
+        ),
+    )
     _lead(passage, "responses", refused)
     return None
 
@@ -141,15 +148,15 @@ def _delete_offsets(passage: Passage) -> Checks:
     if not passage.rights.may_group(Operation.DELETE, passage.request.group_id):
         return DENIED
     denied = yield from _unreadable(passage)
-    refused = [
-        removal.DeleteShareGroupOffsetsResponseTopic(
+    refused = yield from refused_of(
+        denied,
+        lambda topic: removal.DeleteShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,
             topic_id=ZERO_UUID,
             error_code=TOPIC_DENIED,
             error_message=TOPIC_DENIED_TEXT,
-        )
-        for topic in denied
-    ]
+        ),
+    )
     _lead(passage, "responses", refused)
     return None
 
@@ -162,10 +169,12 @@ def _queues(passage: Passage) -> Checks:
     request.group_ids, denied = yield from split(
         request.group_ids, lambda group: rights.may_group(Operation.DESCRIBE, group)
     )
-    refused = [
-        queues.QueueGroup(group_id=group, error_code=DENIED, counters=[], members=[], topics=[])
-        for group in denied
-    ]
+    refused = yield from refused_of(
+        denied,
+        lambda group: queues.QueueGroup(
+            group_id=group, error_code=DENIED, counters=[], members=[], topics=[]
+        ),
+    )
     _lead(passage, "groups", refused)
     return None
 
@@ -177,18 +186,14 @@ def _change_queues(passage: Passage) -> Checks:
     if passage.request.topics is None:
         return None
     denied = yield from _unreadable(passage)
-    refused = [
-        changes.ChangedTopic(
-            topic_name=topic.topic_name,
-            partitions=[
-                changes.ChangedPartition(
-                    partition_index=index, error_code=TOPIC_DENIED, error_message=TOPIC_DENIED_TEXT
-                )
-                for index in topic.partitions or [UNKNOWN]
-            ],
-        )
-        for topic in denied
-    ]
+    refused = yield from refused_parts_of(
+        denied,
+        lambda topic: topic.partitions or [UNKNOWN],
+        lambda index: changes.ChangedPartition(
+            partition_index=index, error_code=TOPIC_DENIED, error_message=TOPIC_DENIED_TEXT
+        ),
+        lambda topic, partitions: changes.ChangedTopic(topic_name=topic.topic_name, partitions=partitions),
+    )
     if refused:
         passage.amend(lambda response: response.topics.extend(refused))
     return None

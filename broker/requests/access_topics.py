@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from broker.catalogue.view_sources import may_read_source, source_of_view
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
-from broker.requests.passage import MESSAGES, Checks, Passage, errors_of, split
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, made_of, tallied
+from broker.requests.passage import MESSAGES, Checks, Passage, refused_of, refused_parts_of, split
 from broker.requests.refusals import refusal
 from broker.security.acls import ResourceType
 from broker.security.authorized_operations import Operation
@@ -42,14 +42,15 @@ def _list_offsets(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda asked: offsets.ListOffsetsPartitionResponse(
             partition_index=asked.partition_index, error_code=DENIED
         ),
+        lambda topic, errors: offsets.ListOffsetsTopicResponse(name=topic.name, partitions=errors),
     )
-    _join(passage, "topics", [offsets.ListOffsetsTopicResponse(name=t.name, partitions=e) for t, e in errors])
+    _join(passage, "topics", refused)
     return None
 
 
@@ -60,16 +61,13 @@ def _offset_for_leader_epoch(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda item: rights.may_topic(Operation.DESCRIBE, item.topic)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda item: item.partitions,
         lambda asked: epochs.EpochEndOffset(partition=asked.partition, error_code=DENIED),
+        lambda topic, errors: epochs.OffsetForLeaderTopicResult(topic=topic.topic, partitions=errors),
     )
-    _join(
-        passage,
-        "topics",
-        [epochs.OffsetForLeaderTopicResult(topic=t.topic, partitions=e) for t, e in errors],
-    )
+    _join(passage, "topics", refused)
     return None
 
 
@@ -78,14 +76,15 @@ def _delete_records(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.DELETE, topic.name)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda asked: records.DeleteRecordsPartitionResult(
             partition_index=asked.partition_index, low_watermark=-1, error_code=DENIED
         ),
+        lambda topic, errors: records.DeleteRecordsTopicResult(name=topic.name, partitions=errors),
     )
-    _join(passage, "topics", [records.DeleteRecordsTopicResult(name=t.name, partitions=e) for t, e in errors])
+    _join(passage, "topics", refused)
     return None
 
 
@@ -94,14 +93,15 @@ def _describe_producers(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.READ, topic.name)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partition_indexes,
         lambda index: producers.PartitionResponse(
             partition_index=index, error_code=DENIED, error_message=DENIED_TEXT, active_producers=[]
         ),
+        lambda topic, errors: producers.TopicResponse(name=topic.name, partitions=errors),
     )
-    _join(passage, "topics", [producers.TopicResponse(name=t.name, partitions=e) for t, e in errors])
+    _join(passage, "topics", refused)
     return None
 
 
@@ -109,7 +109,7 @@ def _create_topics(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
     everything = rights.may_cluster(Operation.CREATE)
     # What is named twice is answered by the handler, whatever the client may do.
-    times = Counter(topic.name for topic in request.topics)
+    times = yield from tallied(topic.name for topic in request.topics)
 
     def is_allowed(topic: creation.CreatableTopic) -> bool:
         if times[topic.name] > 1:
@@ -128,12 +128,12 @@ def _create_topics(passage: Passage) -> Checks:
                 result.num_partitions = result.replication_factor = -1
                 result.configs = []
 
-    refused = [
-        creation.CreatableTopicResult(
+    refused = yield from refused_of(
+        denied,
+        lambda topic: creation.CreatableTopicResult(
             name=topic.name, error_code=DENIED, error_message="Authorization failed.", configs=[]
-        )
-        for topic in denied
-    ]
+        ),
+    )
     _join(passage, "topics", refused)
     passage.amend(hide_configs)
     return None
@@ -147,9 +147,13 @@ def _quarantines(lines: Iterable[Any]) -> list[str]:
 def _delete_topics(passage: Passage) -> Checks:
     request, catalogue = passage.request, passage.catalogue
     if passage.call.version < 6:
-        request.topics = [deletion.DeleteTopicState(name=name) for name in request.topic_names]
-    names = Counter(item.name for item in request.topics)
-    ids = Counter(item.topic_id for item in request.topics)
+        request.topics = yield from made_of(
+            request.topic_names,
+            lambda name: deletion.DeleteTopicState(name=name),
+            per_step=PLAIN_ITEMS_PER_STEP,
+        )
+    names = yield from tallied(item.name for item in request.topics)
+    ids = yield from tallied(item.topic_id for item in request.topics)
     denied_items: dict[int, str | None] = {}
 
     def is_allowed(item: deletion.DeleteTopicState) -> bool:
@@ -169,31 +173,36 @@ def _delete_topics(passage: Passage) -> Checks:
         return False
 
     request.topics, denied = yield from split(request.topics, is_allowed)
-    request.topic_names = [item.name for item in request.topics if passage.call.version < 6]
-    refused = [
-        deletion.DeletableTopicResult(
+    if passage.call.version < 6:
+        request.topic_names = yield from made_of(
+            request.topics, lambda item: item.name, per_step=PLAIN_ITEMS_PER_STEP
+        )
+    refused = yield from refused_of(
+        denied,
+        lambda item: deletion.DeletableTopicResult(
             name=denied_items[id(item)],
             topic_id=item.topic_id,
             error_code=DENIED,
             error_message=DENIED_TEXT,
-        )
-        for item in denied
-    ]
+        ),
+    )
     _join(passage, "responses", refused)
     return None
 
 
 def _create_partitions(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
-    times = Counter(topic.name for topic in request.topics)
+    times = yield from tallied(topic.name for topic in request.topics)
     request.topics, denied = yield from split(
         request.topics,
         lambda topic: times[topic.name] > 1 or rights.may_topic(Operation.ALTER, topic.name),
     )
-    refused = [
-        growth.CreatePartitionsTopicResult(name=topic.name, error_code=DENIED, error_message=DENIED_TEXT)
-        for topic in denied
-    ]
+    refused = yield from refused_of(
+        denied,
+        lambda topic: growth.CreatePartitionsTopicResult(
+            name=topic.name, error_code=DENIED, error_message=DENIED_TEXT
+        ),
+    )
     _join(passage, "results", refused)
     return None
 
@@ -303,7 +312,10 @@ def _topics(passage: Passage) -> Checks:
         return may_read_source(rights, passage.catalogue, source_of_view(topic.view))
 
     request.topics, denied = yield from split(request.topics, is_allowed)
-    refused = [TopicResult(name=item.name, error_code=DENIED, error_message=DENIED_TEXT) for item in denied]
+    refused = yield from refused_of(
+        denied,
+        lambda item: TopicResult(name=item.name, error_code=DENIED, error_message=DENIED_TEXT),
+    )
     _join(passage, "topics", refused)
     return None
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.requests.passage import Checks, Passage, errors_of, split
+from broker.loop.slices import made_by_group, tallied
+from broker.requests.passage import Checks, Passage, refused_of, refused_parts_of, split
 from broker.security.authorized_operations import Operation
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -62,7 +63,7 @@ def _add_partitions(passage: Passage) -> Checks:
     _, denied = yield from split(topics, lambda topic: rights.may_topic(Operation.WRITE, topic.name))
     if not denied:
         return None
-    names = {topic.name for topic in denied}
+    names = yield from tallied(topic.name for topic in denied)
 
     def code_of(name: str, index: int) -> ErrorCode:
         if name in names:
@@ -71,21 +72,17 @@ def _add_partitions(passage: Passage) -> Checks:
         exists = topic is not None and 0 <= index < topic.partition_count
         return ErrorCode.OPERATION_NOT_ATTEMPTED if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    asked = yield from errors_of(topics, lambda topic: topic.partitions, lambda index: index)
-    return enlist.AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=[
-            enlist.AddPartitionsToTxnTopicResult(
-                name=topic.name,
-                results_by_partition=[
-                    enlist.AddPartitionsToTxnPartitionResult(
-                        partition_index=index, partition_error_code=code_of(topic.name, index)
-                    )
-                    for index in indexes
-                ],
-            )
-            for topic, indexes in asked
-        ]
+    results = yield from made_by_group(
+        topics,
+        lambda topic: topic.partitions,
+        lambda topic, index: enlist.AddPartitionsToTxnPartitionResult(
+            partition_index=index, partition_error_code=code_of(topic.name, index)
+        ),
+        lambda topic, parts: enlist.AddPartitionsToTxnTopicResult(
+            name=topic.name, results_by_partition=parts
+        ),
     )
+    return enlist.AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 
 def _txn_offset_commit(passage: Passage) -> Checks:
@@ -97,17 +94,14 @@ def _txn_offset_commit(passage: Passage) -> Checks:
     request.topics, denied = yield from split(
         request.topics, lambda topic: rights.may_topic(Operation.READ, topic.name)
     )
-    errors = yield from errors_of(
+    refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
         lambda item: commit.TxnOffsetCommitResponsePartition(
             partition_index=item.partition_index, error_code=TOPIC_DENIED
         ),
+        lambda topic, partitions: commit.TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions),
     )
-    refused = [
-        commit.TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions)
-        for topic, partitions in errors
-    ]
     if not refused:
         return None
     if not request.topics:
@@ -123,12 +117,14 @@ def _describe(passage: Passage) -> Checks:
         lambda name: rights.may_transactional_id(Operation.DESCRIBE, name),
     )
 
+    refused = yield from refused_of(denied, _undescribed)
+
     def hide(response: Any) -> None:
         for state in response.transaction_states:
             state.topics = [
                 topic for topic in state.topics if rights.may_topic(Operation.DESCRIBE, topic.topic)
             ]
-        response.transaction_states.extend(map(_undescribed, denied))
+        response.transaction_states.extend(refused)
 
     passage.amend(hide)
     return None

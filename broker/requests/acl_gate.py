@@ -11,6 +11,7 @@ from typing import Any, Final
 from broker.catalogue.topics import Catalogue
 from broker.loop.call import Call
 from broker.requests import access_groups, access_share, access_topics, access_transactions
+from broker.requests.gate import Refused
 from broker.requests.passage import MESSAGES, Checks, Passage
 from broker.requests.refusals import refusal
 from broker.security.access_table import ACCESS, Scope
@@ -83,12 +84,12 @@ def _rest(call: Call[Any], steps: Checks) -> Checks:
 
 
 def _judged(call: Call[Any], found: object | None) -> object | None:
-    """Return the response for the result of checks: None, a response, or an error for all of it."""
+    """Return the verdict for the result of checks: None, a response, or an error for all of it."""
     return _refused(call, found) if isinstance(found, ErrorCode) else found
 
 
-def _refused(call: Call[Any], code: ErrorCode) -> object:
-    return refusal(call.api_key, call.request, code, MESSAGES[code])
+def _refused(call: Call[Any], code: ErrorCode) -> Refused:
+    return Refused(lambda: refusal(call.api_key, call.request, code, MESSAGES[code]))
 
 
 def _whole(passage: Passage) -> object | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from broker.loop.auditor import Client, actor_of, api_name, client_of
 from broker.loop.call import Call
 from broker.requests.audited_requests import WATCHED, Watcher, error_name
+from broker.requests.gate import Refused
 from broker.requests.refusals import refusal
 from broker.security.acls import CLUSTER_NAME
 from broker.security.audit_trail import refusal_text
@@ -43,14 +44,14 @@ class AuditObserver(Watcher):
     """The `Auditor` of a server."""
 
     def begin(self, call: Call[Any]) -> object | None:
-        """Look at what a request of WATCHED would change; return the response if it may not."""
+        """Look at what a request of WATCHED would change; return the verdict if it may not."""
         begin = WATCHED.get(call.api_key)
         if begin is None:
             return None
         answered = begin(self, call)
         if answered is not None and self.blocked:
             text = refusal_text(self.blocked)
-            return refusal(call.api_key, call.request, ErrorCode.POLICY_VIOLATION, text)
+            return Refused(lambda: refusal(call.api_key, call.request, ErrorCode.POLICY_VIOLATION, text))
         call.audited = answered
         return None
 

@@ -19,9 +19,9 @@ from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import WaitingSteps, in_thread
 from broker.loop.stats import Cause
-from broker.requests.gate import Checks, Gate, GateClosed, Held
+from broker.requests.gate import Checks, Gate, GateClosed, Held, Refused
 from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError, TooManyElements, UnsupportedVersion
 from protocol.schema import declaration
@@ -104,7 +104,8 @@ class Dispatcher:
                 call.request, _ = decode(api.request_type(), call.version, data, position)
                 weighed.append(message_weight(call.request, len(data)))
             except ProtocolError as error:
-                refused.append(error)
+                # What was decoded until then is freed here.
+                refused.append(error.with_traceback(None))
 
         def prepared(error: Exception | None) -> None:
             if connection.closed or not weighed:
@@ -118,7 +119,7 @@ class Dispatcher:
                 if error is not None:
                     raise error
                 if refused:
-                    raise refused[0].with_traceback(None)
+                    raise refused[0]
                 self._decoded(api, call, data, position, weighed[0])
             except ProtocolError as wrong:
                 logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, wrong)
@@ -144,10 +145,9 @@ class Dispatcher:
             call.data_owned = True
 
     def admit(self, api: Api, call: Call[Any], now_ms: int) -> bool:
-        """Bring a call to the gate, and handle it if it passes; True if it is held there."""
+        """Bring a call to the gate, and handle it if it passes; True if it outlives its frame."""
         if self._broker.catalogue.feature_levels and (refused := self._feature_refusal(call)) is not None:
-            call.reply(refused)
-            return False
+            return self._refuse(call, refused)
         try:
             verdict = self._gate.admit(call, now_ms)
         except GateClosed as closed:
@@ -158,6 +158,8 @@ class Dispatcher:
         elif isinstance(verdict, Held):
             _HeldCall(self, api, call).hold(self._loop, verdict.until_ms)
             return True
+        elif isinstance(verdict, Refused):
+            return self._refuse(call, verdict)
         elif type(verdict) is GeneratorType:
             call.connection.begin_work(call)
             self._loop.scheduler.begin(call, self._checked(api, call, verdict))
@@ -166,8 +168,17 @@ class Dispatcher:
             call.reply(verdict)
         return False
 
-    def _feature_refusal(self, call: Call[Any]) -> object | None:
-        """Return the answer to a request of a feature that was turned off."""
+    def _refuse(self, call: Call[Any], refused: Refused) -> bool:
+        """Refuse a call; True if a thread makes the answer, which is as wide as the request."""
+        if call.size_bytes < WIDE_FRAME_BYTES:
+            call.reply(refused.make())
+            return False
+        call.connection.begin_work(call)
+        self._loop.scheduler.begin(call, in_thread(self._loop.scheduler.offload, refused.make))
+        return True
+
+    def _feature_refusal(self, call: Call[Any]) -> Refused | None:
+        """Return the verdict on a request of a feature that was turned off."""
         from broker.requests.features_off import refusal
 
         return refusal(call, self._broker.catalogue.feature_levels)
@@ -175,6 +186,8 @@ class Dispatcher:
     def _checked(self, api: Api, call: Call[Any], checks: Checks) -> WaitingSteps:
         """Go on with the checks of a request, then with its handler."""
         refused = yield from checks
+        if isinstance(refused, Refused):
+            return (yield from in_thread(self._loop.scheduler.offload, refused.make))
         if refused is not None:
             return refused
         response = api.handler()(self._broker, call)

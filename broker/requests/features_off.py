@@ -11,18 +11,19 @@ from typing import Any, Final
 
 from broker.config.features import SHARE_GROUPS, SHARE_VERSION, level_of
 from broker.loop.call import Call
+from broker.requests.gate import Refused
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 
 CODE: Final = ErrorCode.UNSUPPORTED_VERSION
 
 
-def refusal(call: Call[Any], levels: Mapping[str, int]) -> object | None:
-    """Return the answer to a request whose feature is turned off; None if it is not."""
+def refusal(call: Call[Any], levels: Mapping[str, int]) -> Refused | None:
+    """Return the verdict on a request whose feature is turned off; None if it is not."""
     make = _ANSWERS.get(call.api_key)
     if make is None or level_of(SHARE_VERSION, levels) >= SHARE_GROUPS:
         return None
-    return make(call.request)
+    return Refused(lambda: make(call.request))
 
 
 def _heartbeat(_: Any) -> object:

@@ -2,8 +2,9 @@
 
     None              the request is handled
     a response        the request is refused with it, unhandled
+    Refused(make)     the same; the response is made for each thing that the request names
     Held(until_ms)    the request waits, then comes to the gate again
-    steps             the checks take long: they go on in slices, and end with one of the first two
+    steps             the checks take long: they go on in slices, and end with one of the first three
     GateClosed        (raised) the connection is closed, and its client gets no answer
 
 Authentication, authorization of whole requests and quotas belong here.  What a request may do to each of the
@@ -12,7 +13,7 @@ topics it names is decided by its handler.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, Protocol
 
 from broker.loop.call import Call
@@ -28,6 +29,13 @@ class Held(NamedTuple):
     until_ms: int
 
 
+class Refused(NamedTuple):
+    """The verdict on a request that is refused with a response about each thing that it names."""
+
+    make: Callable[[], object]
+    """Returns the response; a thread calls it if the request is wide."""
+
+
 Checks = Generator[None, None, object | None]
 """Checks of a request that take long."""
 
@@ -35,8 +43,8 @@ Checks = Generator[None, None, object | None]
 class Gate(Protocol):
     """The decision about each request."""
 
-    def admit(self, call: Call[Any], now_ms: int) -> object | Held | Checks | None:
-        """Return None to have the call handled, the response that refuses it, Held, or steps.
+    def admit(self, call: Call[Any], now_ms: int) -> object | Held | Refused | Checks | None:
+        """Return None to have the call handled, the response that refuses it, Refused, Held, or steps.
 
         Raises: GateClosed.
         """

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from broker.catalogue.topics import Catalogue
 from broker.loop.call import Call
+from broker.loop.slices import made_by_group, made_of
 from broker.requests.gate import Checks as Checks
 from broker.security.rights import Rights
 from protocol.error_codes import ErrorCode
@@ -22,7 +23,9 @@ ITEMS_PER_STEP: Final = 100
 """The items that are decided on between two looks at the time, about 0.5 ms when none is remembered."""
 
 Item = TypeVar("Item")
+Part = TypeVar("Part")
 Made = TypeVar("Made")
+Finished = TypeVar("Finished")
 
 
 class Passage(NamedTuple):
@@ -62,21 +65,19 @@ def split(
     return allowed, denied
 
 
-def errors_of(
-    items: Iterable[Any], partitions_of: Callable[[Any], Iterable[Any]], make: Callable[[Any], Made]
-) -> Generator[None, None, list[tuple[Any, list[Made]]]]:
-    """Return each item with the errors that `make` returns for its partitions."""
-    found: list[tuple[Any, list[Made]]] = []
-    done = 0
-    for item in items:
-        errors: list[Made] = []
-        for partition in partitions_of(item):
-            errors.append(make(partition))
-            done += 1
-            if not done % ITEMS_PER_STEP:
-                yield
-        found.append((item, errors))
-    return found
+def refused_of(items: Iterable[Item], make: Callable[[Item], Made]) -> Generator[None, None, list[Made]]:
+    """Return what `make` returns for each of the items that are denied."""
+    return made_of(items, make, per_step=ITEMS_PER_STEP)
+
+
+def refused_parts_of(
+    items: Iterable[Item],
+    parts_of: Callable[[Item], Iterable[Part]],
+    make: Callable[[Part], Made],
+    finish: Callable[[Item, list[Made]], Finished],
+) -> Generator[None, None, list[Finished]]:
+    """Return `finish(item, made)` for each item that is denied, `made` being those of its parts."""
+    return made_by_group(items, parts_of, lambda _item, part: make(part), finish, per_step=ITEMS_PER_STEP)
 
 
 MESSAGES: Final = {

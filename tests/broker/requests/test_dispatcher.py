@@ -11,7 +11,7 @@ import pytest
 from broker.handlers import APIS
 from broker.loop.call import Call
 from broker.loop.stats import Cause
-from broker.requests.gate import Gate, GateClosed, Held
+from broker.requests.gate import Gate, GateClosed, Held, Refused
 from broker.start import open_broker
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -130,3 +130,30 @@ def test_a_handler_that_raises_ends_its_own_connection(
     client.send(BEAT, 4)
     assert (client.connection.close_reason, client.connection.close_cause) == ("internal error", Cause.BUG)
     assert isinstance(other.call(FIND, 3), FindCoordinatorResponse)
+
+
+def test_a_thread_makes_the_answer_that_refuses_a_wide_request(gateway: GatedGateway) -> None:
+    tasks: list[Any] = []
+    gateway.broker.scheduler.offload = lambda *task: tasks.append(task)
+    made: list[str] = []
+
+    def refuse() -> FindCoordinatorResponse:
+        made.append("answer")
+        return FindCoordinatorResponse(error_code=15, node_id=-1, host="", port=-1)
+
+    gateway.gate.verdict = lambda _call, _now_ms: Refused(refuse)
+    client = gateway.client()
+    client.send(FindCoordinatorRequest(key="g", key_type=0), 3)
+    for work, done in tasks:  # the first request of an API, which a thread decodes
+        work()
+        done(None)
+    assert ([answer.error_code for answer in client.answers()], made) == ([15], ["answer"])
+    tasks.clear()
+    client.send(FindCoordinatorRequest(key="g" * 5_000, key_type=0), 3)
+    assert (client.answers(), made) == ([], ["answer"])
+    while tasks:
+        work, done = tasks.pop()
+        work()
+        done(None)
+        gateway.settle()
+    assert ([answer.error_code for answer in client.answers()], made) == ([15], ["answer"] * 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from broker.loop.slices import at_once
-from broker.requests.passage import ITEMS_PER_STEP, Passage, errors_of, split
+from broker.requests.passage import ITEMS_PER_STEP, Passage, refused_of, refused_parts_of, split
 
 
 class Call:
@@ -24,12 +24,17 @@ def test_many_items_are_split_in_steps() -> None:
 
 
 def test_errors_of_many_partitions_are_made_in_steps() -> None:
-    steps = errors_of(["a"], lambda item: range(3 * ITEMS_PER_STEP), lambda index: -index)
-    assert sum(1 for _ in steps) == 3
-    assert at_once(errors_of(["a", "b"], lambda item: [1], lambda index: -index)) == [
-        ("a", [-1]),
-        ("b", [-1]),
-    ]
+    def refused(items: str, partitions: range) -> Any:
+        return refused_parts_of(items, lambda _: partitions, lambda index: -index, lambda *made: made)
+
+    assert sum(1 for _ in refused("a", range(3 * ITEMS_PER_STEP))) == 3
+    assert sum(1 for _ in refused("a" * 3 * ITEMS_PER_STEP, range(0))) == 3, "without partitions, too"
+    assert at_once(refused("ab", range(1, 2))) == [("a", [-1]), ("b", [-1])]
+
+
+def test_errors_of_many_items_are_made_in_steps() -> None:
+    assert sum(1 for _ in refused_of(range(3 * ITEMS_PER_STEP), abs)) == 3
+    assert at_once(refused_of([-1, 2], abs)) == [1, 2]
 
 
 def test_the_last_change_of_an_answer_is_made_first() -> None:
