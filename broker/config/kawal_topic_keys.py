@@ -238,6 +238,24 @@ BINDING_MAX_KEY: Final = Key(
     unit="producers",
 )
 
+
+def _session_headers_problem(value: Value) -> str | None:
+    """Return what is wrong with the list of session headers."""
+    from broker.config.session_headers import problem_of  # loaded when the first are given
+
+    assert isinstance(value, tuple)
+    return problem_of(value)
+
+
+SESSION_HEADERS_KEY: Final = Key(
+    "kawal.session.headers",
+    ConfigType.LIST,
+    (),
+    "Headers that the topic gives every record of a producer, as client:ID:NAME=VALUE by its client.id or"
+    " transaction:ID:NAME=VALUE by its transactional.id, in place of the record's own of that name.",
+    check=_session_headers_problem,
+)
+
 SCHEMA_VALIDATION_KEY: Final = Key(
     "kawal.schema.validation",
     STRING,
@@ -326,6 +344,7 @@ KAWAL_TOPIC_KEYS: Final = {
         ROUTING_KEY,
         BINDING_TTL_KEY,
         BINDING_MAX_KEY,
+        SESSION_HEADERS_KEY,
         SCHEMA_VALIDATION_KEY,
         VALUE_FORMAT_KEY,
         DEAD_LETTERS_KEY,

@@ -36,6 +36,7 @@ class TopicSettings:
     kawal_check_records: str = "head"
     kawal_dedup: str = "none"
     kawal_routing: str = "any"
+    kawal_session_headers: tuple[str, ...] = ()
     kawal_producer_binding_ttl_ms: int = 14 * 24 * 3_600_000
     kawal_producer_binding_max: int = 100_000
     kawal_schema_validation: str = "none"
@@ -58,8 +59,8 @@ class TopicSettings:
 
     @property
     def checks_records(self) -> bool:
-        """Whether every record of a produced batch is checked."""
-        return self.kawal_check_records == "open"
+        """Whether every record of a produced batch is checked, as is needed to write it anew."""
+        return self.kawal_check_records == "open" or bool(self.kawal_session_headers)
 
     @property
     def dedups(self) -> bool:

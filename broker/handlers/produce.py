@@ -2,17 +2,17 @@
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and otherwise appended as it
 came; records are opened only on compacted topics, for doubtful timestamps, and where kawal.check.records,
-kawal.dedup or kawal.schema.validation ask for it.  acks=all and acks=1 answer when the vnode's frame is
-synced and its records can be read, acks=0 never; an error with acks=0 closes the connection, the only way to
-report it.  Until its records are safe, a request with acks=0 counts as in progress: a client that sends
-without waiting is read no faster than the disk writes.  Idempotent producers are checked against the last
-five batches of each partition.
+kawal.dedup, kawal.schema.validation or kawal.session.headers ask for it.  acks=all and acks=1 answer when the
+vnode's frame is synced and its records can be read, acks=0 never; an error with acks=0 closes the connection,
+the only way to report it.  Until its records are safe, a request with acks=0 counts as in progress: a client
+that sends without waiting is read no faster than the disk writes.  Idempotent producers are checked against
+the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
 answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that; a
 batch of more than 20,000 records whose header gives no credible greatest timestamp answers INVALID_TIMESTAMP.
-On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or the base offset is -1.
-With kawal.schema.validation a value that does not fit answers INVALID_RECORD; REQUEST_TIMED_OUT says that the
-schema registry did not answer, and that nothing was stored.
+On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or the base offset is -1.  With
+kawal.session.headers records of the producers named get headers.  With kawal.schema.validation a value that
+does not fit answers INVALID_RECORD; REQUEST_TIMED_OUT: the registry did not answer, and nothing was stored.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from broker.config.session_headers import session_headers
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
@@ -16,11 +17,12 @@ from broker.storage.inspection import Inspection, inspect, takes_long
 from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
 from broker.storage.produce_times import stamp_times
-from broker.storage.rewriting import without
+from broker.storage.rewriting import rewritten
 from protocol.batch_check import BatchRefused, check_batch
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
+from protocol.record_reader import Headers
 from protocol.records import (
     BatchHeader,
 )
@@ -68,17 +70,33 @@ class AppendResult(NamedTuple):
 
 
 class Rewriting(NamedTuple):
-    """A large batch without some of its records, which a thread has to make: append it again with that."""
+    """A large batch with changes that a thread has to make: append it again with them."""
 
     dropped: frozenset[int]
+    added: Headers
     batch: memoryview
     """The batch as it came, with its timestamps set."""
     rest: bytearray | None = None
-    """The batch without them, once it is made."""
+    """The batch without some records and with the headers added, once it is made."""
+    expands: bool = False
+    """Whether it was not made, as readers would refuse what it expands to."""
 
     def made(self) -> Rewriting:
-        """Return it with the rest of the batch; for a thread."""
-        return self._replace(rest=without(self.batch, self.dropped))
+        """Return it with the changed batch; for a thread."""
+        rest = rewritten(self.batch, self.dropped, self.added)
+        return self._replace(rest=rest, expands=rest is None)
+
+    def result(self, settings: TopicSettings) -> memoryview:
+        """Return the batch made.  Raises: RequestError when headers have made it too large."""
+        rest = self.rest
+        limit = min(settings.max_message_bytes, settings.segment_bytes)
+        if rest is None or (self.added and len(rest) > limit):
+            size = "expands to more than readers accept" if rest is None else f"has {len(rest)} bytes"
+            raise RequestError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"with the topic's kawal.session.headers the batch {size}; the topic takes {limit} bytes",
+            )
+        return memoryview(rest)
 
 
 def any_length(_count: int) -> None:
@@ -130,7 +148,7 @@ def append_batch(
             # All of it is stored already, in an append that may still be on its way to the disk.
             partition.vnode.repeated_records += len(new.dropped)
             return AppendResult(-1, append_time_ms, partition.vnode.last_version)
-        rest = _rest(batch, new.dropped, rewriting)
+        rest = _rest(call, batch, new.dropped, settings, rewriting)
         if isinstance(rest, Rewriting):
             return rest
         appended = partition.vnode.log.append(partition.stream_id, rest, producer=stamp, named=new.write)
@@ -191,18 +209,23 @@ def _stamp(header: BatchHeader) -> ProducerStamp | None:
     )
 
 
-def _rest(batch: memoryview, dropped: frozenset[int], made: Rewriting | None) -> memoryview | Rewriting:
-    """Return the batch without the records dropped, or what a thread has to do for it."""
-    if not dropped:
+def _rest(
+    call: Call[ProduceRequest],
+    batch: memoryview,
+    dropped: frozenset[int],
+    settings: TopicSettings,
+    made: Rewriting | None,
+) -> memoryview | Rewriting:
+    """Return the batch to store, or what a thread has to do for it.  Raises: RequestError."""
+    added: Headers = ()
+    if settings.kawal_session_headers:
+        added = session_headers(settings.kawal_session_headers, call.client_id, call.request.transactional_id)
+    if not dropped and not added:
         return batch
-    if made is not None and made.rest is not None and made.dropped == dropped:
-        return memoryview(made.rest)
-    asked = Rewriting(dropped, batch)
-    if takes_long(batch):
-        return asked
-    rest = asked.made().rest
-    assert rest is not None
-    return memoryview(rest)
+    if made is not None and (made.rest is not None or made.expands) and made[:2] == (dropped, added):
+        return made.result(settings)
+    asked = Rewriting(dropped, added, batch)
+    return asked if takes_long(batch) else asked.made().result(settings)
 
 
 def _checked_batch(

@@ -2,6 +2,7 @@
 
     cleanup.policy=compact       records without a key
     kawal.check.records=open     everything that Kafka's validator refuses
+    kawal.session.headers        the same, as the batch may be written anew
     kawal.dedup=seqno            the producers' names and numbers in the headers
     kawal.schema.validation      values that do not fit
 

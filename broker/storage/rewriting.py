@@ -1,26 +1,40 @@
-"""A producer's batch without some of its records, as kawal.dedup=seqno stores it.
+"""A producer's batch written anew, without some of its records (kawal.dedup=seqno) or with more headers.
 
-The rest keeps its offsets, timestamps, codec and producer: the sequence numbers of an idempotent producer
+What is left keeps its offsets, timestamps, codec and producer: the sequence numbers of an idempotent producer
 count the records that were dropped, and so do the offsets that the answer gives to its records. Compaction
 leaves such gaps, too, and every client steps over them.
+
+Headers that are added (kawal.session.headers) stand in place of a record's own of the same name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-from protocol.record_reader import iter_records
+from protocol.compression import OUTPUT_BYTES_MAX
+from protocol.record_reader import Headers, Record, open_batch, records_in
 from protocol.record_writer import empty_batch, encode_batch
-from protocol.records import read_batch_header
+
+HEADER_LENGTHS_BYTES = 10
+"""The most bytes that the lengths of a header take, and the longer length of its record."""
 
 
-def without(batch: bytes | bytearray | memoryview, dropped: Container[int]) -> bytearray:
-    """Return the batch without the records at these indexes; about 2 µs for each record of 100 bytes.
+def rewritten(
+    batch: bytes | bytearray | memoryview, dropped: Container[int], added: Headers = ()
+) -> bytearray | None:
+    """Return the batch without the records at these indexes, each of the others with the headers added.
 
+    None if readers would refuse it, because it expands to too much. About 2 µs for each record of 100 bytes.
     Raises: Malformed.
     """
-    header = read_batch_header(batch)
-    records = [record for index, record in enumerate(iter_records(batch)) if index not in dropped]
+    header, body = open_batch(batch, OUTPUT_BYTES_MAX)
+    grows_by = sum(len(name.encode()) + len(value or b"") + HEADER_LENGTHS_BYTES for name, value in added)
+    if added and len(body) + header.record_count * grows_by > OUTPUT_BYTES_MAX:
+        return None
+    records = [record for index, record in enumerate(records_in(header, body)) if index not in dropped]
+    if added:
+        names = {name for name, _ in added}
+        records = [_with_headers(record, names, added) for record in records]
     if not records:
         return empty_batch(
             header.base_offset,
@@ -41,3 +55,8 @@ def without(batch: bytes | bytearray | memoryview, dropped: Container[int]) -> b
         append_time_ms=header.max_timestamp if header.is_append_time else None,
         transactional=header.is_transactional,
     )
+
+
+def _with_headers(record: Record, names: Container[str], added: Headers) -> Record:
+    own = tuple(header for header in record.headers if header[0] not in names)
+    return record._replace(headers=(*own, *added))

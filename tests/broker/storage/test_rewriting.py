@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.storage.rewriting import without
-from protocol.compression import Codec
+from broker.storage.rewriting import rewritten
+from protocol.compression import OUTPUT_BYTES_MAX, Codec
 from protocol.record_reader import iter_records
 from protocol.records import check_crc, patch_append_time, read_batch_header
 from tests.broker.numbered import numbered
@@ -16,7 +16,8 @@ from tests.broker.numbered import numbered
 def test_the_rest_keeps_offsets_codec_headers_and_producer(codec: Codec, transactional: bool) -> None:
     batch = numbered(1, 2, 3, 4, codec=codec, producer=(9, 1, 5), transactional=transactional)
     before = read_batch_header(batch)
-    rest = without(batch, {0, 2})
+    rest = rewritten(batch, {0, 2})
+    assert rest is not None
     header = read_batch_header(rest)
     assert check_crc(rest)
     assert list(iter_records(rest)) == [
@@ -28,7 +29,8 @@ def test_the_rest_keeps_offsets_codec_headers_and_producer(codec: Codec, transac
 
 
 def test_without_all_of_them_a_batch_still_takes_its_offsets_and_sequence_numbers() -> None:
-    rest = without(numbered(1, 2, 3, producer=(9, 1, 5), transactional=True), {0, 1, 2})
+    rest = rewritten(numbered(1, 2, 3, producer=(9, 1, 5), transactional=True), {0, 1, 2})
+    assert rest is not None
     header = read_batch_header(rest)
     assert check_crc(rest)
     assert (header.record_count, header.last_offset_delta, header.base_sequence) == (0, 2, 5)
@@ -38,5 +40,22 @@ def test_without_all_of_them_a_batch_still_takes_its_offsets_and_sequence_number
 def test_the_time_of_append_stays() -> None:
     batch = numbered(1, 2)
     patch_append_time(batch, 4711)
-    header = read_batch_header(without(batch, {0}))
+    header = read_batch_header(rewritten(batch, {0}) or b"")
     assert (header.is_append_time, header.max_timestamp) == (True, 4711)
+
+
+def test_headers_are_added_to_the_records_that_are_left() -> None:
+    batch = numbered(1, 2, 3, codec=Codec.GZIP, producer=(9, 1, 5))
+    rest = rewritten(batch, {1}, (("kawal-seqno", b"new"), ("a", None)))
+    assert rest is not None
+    assert check_crc(rest)
+    assert [(record.offset, record.headers[1:]) for record in iter_records(rest)] == [
+        (offset, (("kawal-seqno", b"new"), ("a", None))) for offset in (0, 2)
+    ]
+    assert read_batch_header(rest)[9:12] == read_batch_header(batch)[9:12] == (9, 1, 5)
+
+
+def test_a_batch_that_headers_expand_beyond_what_readers_accept_is_not_made() -> None:
+    batch = numbered(*range(20), codec=Codec.ZSTD)
+    assert rewritten(batch, (), (("a", bytes(OUTPUT_BYTES_MAX // 20)),)) is None
+    assert rewritten(batch, ()) is not None
