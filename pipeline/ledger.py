@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -146,7 +146,6 @@ class CommitLog(Protocol):
         """Add the files of a batch, in `folder` of the table, in place of those of `removed`: all or nothing.
 
         `removed` has entries by the name of their folder. A batch that is committed already changes nothing.
-
         What is committed survives a power cut.
         """
 
@@ -205,8 +204,7 @@ class Ledger:
         """Make sure that no other process lands in the table from now on; to be called before `next_batch`.
 
         Returns the numbers under which killed runs can have left something and landed nothing. On a file
-        system, where the lock of the job has shut others out, that is the number of the next batch.
-        Raises: PipelineError.
+        system, where the job's lock has shut others out, that is the next batch.  Raises: PipelineError.
         """
         return [self.next_batch]
 
@@ -233,8 +231,7 @@ class Ledger:
 
         It looks back as far as the checkpoint's own batches can go: entries are in the order of its batches.
         """
-        for batch in reversed(self.batches()):
-            entry = self.read(batch)
+        for entry in self._newest_first():
             if entry.checkpoint != checkpoint:
                 return None
             for landed in reversed(landed_batches(entry)):
@@ -243,6 +240,12 @@ class Ledger:
                 if landed.checkpoint_batch < checkpoint_batch:
                     return None
         return None
+
+    def _newest_first(self) -> Iterator[Entry]:
+        """Yield the entries, the newest first; for it alone the table is not listed."""
+        if self.last:
+            yield self.last
+            yield from (self.read(batch) for batch in reversed(self.batches()) if batch < self.last.batch)
 
     def check_continues(self, ranges: list[Range]) -> None:
         """Refuse a batch that does not begin where the table ends.  Raises: LedgerError."""
@@ -262,7 +265,6 @@ class Ledger:
         """Land the batch made in `staged`: invisible before, it survives a power cut once this returns.
 
         A table with a log may thereby lose the files of `replaced`, batches by the name of their folder.
-
         Raises: LedgerError when the folder is already there.
         """
         assert entry.batch == self.next_batch, (entry.batch, self.next_batch)
@@ -320,9 +322,8 @@ class Ledger:
             raise LedgerError(_unreadable(path, error)) from error
         if entry.format > FORMAT:
             raise LedgerError(
-                f"{path} has format {entry.format}, and this version of kawal knows those up to {FORMAT}: a "
-                "newer "
-                "one has landed here; use that one"
+                f"{path} has format {entry.format}, and this version of kawal knows those up to {FORMAT}: "
+                "a newer one has landed here; use that one"
             )
         if entry.job != self.job:
             raise LedgerError(

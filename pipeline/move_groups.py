@@ -15,6 +15,7 @@ from pipeline.copy_state import opened_copy
 from pipeline.errors import DONE, FAILED, SourceError, TargetError
 from pipeline.offset_map import maps_of
 from pipeline.positions import Positions
+from pipeline.sinks.patience import when_ready
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader
 from pipeline.sinks.topics import source_client, target_client
 
@@ -82,7 +83,10 @@ def _committed(job: Job, group: str, places: list[Place]) -> Positions:
 
     reader = position_reader(source_client(job), group)
     try:
-        asked = reader.committed([TopicPartition(*place) for place in places], SECONDS) if places else []
+        wanted = [TopicPartition(*place) for place in places]
+        asked = (
+            when_ready(lambda: reader.committed(wanted, SECONDS), within_seconds=SECONDS) if wanted else []
+        )
     except KafkaException as error:
         raise SourceError(f"{job.source.bootstrap} refused: {error.args[0].str()}") from error
     finally:
@@ -102,7 +106,7 @@ def _commit(job: Job, group: str, moves: list[Move]) -> None:
     committer = position_reader(target_client(job), group)
     offsets = [TopicPartition(move.target_topic, move.partition, move.target) for move in moves]
     try:
-        committer.commit(offsets=offsets, asynchronous=False)
+        when_ready(lambda: committer.commit(offsets=offsets, asynchronous=False), within_seconds=SECONDS)
     except KafkaException as error:
         raise TargetError(
             f"the positions of the group {group!r} were not committed on {job.target_bootstrap}: "

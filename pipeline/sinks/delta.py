@@ -51,6 +51,7 @@ class DeltaLog:
 
         note = entry.table or self.note
         schema = delta_schema(note)
+        before = self._version()
         table = self._made(schema, note)
         committed = table.transaction_version(self.app_id)
         if committed is not None and committed >= entry.batch:
@@ -74,7 +75,7 @@ class DeltaLog:
                 "writer has "
                 "changed it, run the job again"
             ) from error
-        self._sync()
+        self._sync(before, self._version())
 
     def files(self) -> list[str]:
         """Return the paths of the files of the table's newest version; the log has them URL-encoded."""
@@ -108,16 +109,26 @@ class DeltaLog:
             table.alter.add_columns(new)
         return table
 
-    def _sync(self) -> None:
-        """Make the newest file of the log survive a power cut; deltalake leaves that to the system.
+    def _version(self) -> int:
+        """Return the newest version in the log of a folder, as far as its names say; -1 without one."""
+        if isinstance(self.folder, str):
+            return -1
+        names = [path.name for path in (self.folder / "_delta_log").glob("*.json")]
+        return max((int(name[:-5]) for name in names if name[:-5].isdigit()), default=-1)
 
-        What a bucket has acknowledged is stored.
+    def _sync(self, before: int, version: int) -> None:
+        """Make the log from version `before` on survive a power cut; deltalake leaves that to the system.
+
+        A killed run may not have synced the last version. What a bucket has acknowledged is stored.
         """
         if isinstance(self.folder, str):
             return
         log = self.folder / "_delta_log"
-        newest = max(log.glob("*.json"))
-        sync_path(newest)
+        numbers = range(max(0, before), version + 1)
+        names = [f"{number:020d}.{kind}" for number in numbers for kind in ("json", "checkpoint.parquet")]
+        for path in [log / name for name in [*names, "_last_checkpoint"]]:
+            if path.is_file():
+                sync_path(path)
         sync_path(log)
         sync_path(self.folder)
 

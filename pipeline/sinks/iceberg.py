@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.columns import ColumnType, parse_stored
 from pipeline.errors import LedgerError, SetupError
-from pipeline.ledger import Entry, sync_tree
+from pipeline.ledger import Entry
 from pipeline.places import uri
 from pipeline.shape import DERIVED_TYPES
 from pipeline.table_note import TableNote
@@ -24,6 +24,25 @@ if TYPE_CHECKING:
 
 NAMESPACE = "kawal"
 """The namespace of tables without a name of their own."""
+
+
+TABLE_PROPERTIES: dict[str, str] = {
+    "format-version": "2",
+    # A commit costs what the manifests and the older metadata cost that it lists: without a merge, one
+    # manifest for each batch there ever was.
+    "commit.manifest-merge.enabled": "true",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+"""The properties of tables that we make."""
+
+KEPT = "history.expire.min-snapshots-to-keep"
+KEPT_SNAPSHOTS = 50
+"""The job's own snapshots that stay, unless the table's property KEPT says otherwise.
+
+Every commit writes the table's metadata anew, with all of its snapshots: 500 of them made a commit ten times
+as expensive as the first.
+"""
 
 
 class IcebergLog:
@@ -41,6 +60,9 @@ class IcebergLog:
         self.note = note
         self.name = name or f"{NAMESPACE}.{Path(folder).name}"
         self._properties = dict(properties)
+        if isinstance(folder, Path):
+            # What a bucket has acknowledged is stored; files on a disk are synced before they are pointed to.
+            self._properties.setdefault("py-io-impl", "pipeline.sinks.synced_io.SyncedFileIO")
         self._catalog: Catalog | None = None
 
     def committed(self) -> int:
@@ -73,8 +95,24 @@ class IcebergLog:
                 "writer has "
                 "changed it, run the job again"
             ) from error
-        if isinstance(self.folder, Path):
-            sync_tree(self.folder / "metadata")
+        self._expire(table)
+
+    def _expire(self, table: Table) -> None:
+        """Expire our older snapshots, half of them at a time; those with a tag or a branch stay."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        kept = max(1, int(table.properties.get(KEPT, str(KEPT_SNAPSHOTS))))
+        named = {ref.snapshot_id for ref in table.metadata.refs.values()}
+        own = [
+            held.snapshot_id for held in table.snapshots() if held.summary and self.property in held.summary
+        ]
+        if len(own) < 2 * kept:
+            return
+        try:
+            expired = [number for number in own[:-kept] if number not in named]
+            table.maintenance.expire_snapshots().by_ids(expired).commit()
+        except CommitFailedException:
+            return  # another writer was faster: the next batch expires them
 
     def files(self) -> list[str]:
         """Return the paths of the files of the table's newest snapshot."""
@@ -117,7 +155,7 @@ class IcebergLog:
             schema=schema,
             location=self._location,
             partition_spec=PartitionSpec(*fields),
-            properties={"format-version": "2"},
+            properties=TABLE_PROPERTIES,
         )
 
     def _widen(self, change: Any, table: Table, note: TableNote) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import TargetError
 from pipeline.offset_map import MAP_TOPIC, MapRecord, Origin, Piece, encoded, runs_of
+from pipeline.sinks.patience import when_ready
 
 if TYPE_CHECKING:
     import pyarrow
@@ -136,7 +137,8 @@ class PartitionWriter:
         from confluent_kafka import TopicPartition
 
         begin, _ = self.plan.ranges[self.place]
-        [found] = self._reader.committed([TopicPartition(self.target, self.place[1])], SECONDS)
+        asked = [TopicPartition(self.target, self.place[1])]
+        [found] = when_ready(lambda: self._reader.committed(asked, SECONDS), within_seconds=SECONDS)
         known = self.plan.positions.get(self.place)
         if found.offset < 0 and known is None:
             return begin

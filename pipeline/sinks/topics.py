@@ -19,6 +19,7 @@ from pipeline.job_file import duration_ms
 from pipeline.offset_map import MAP_TOPIC, MapRecord, decoded
 from pipeline.positions import Positions
 from pipeline.security import librdkafka_options
+from pipeline.sinks.patience import when_ready
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transactional_producer
 from pipeline.sources.topics import reachable
 
@@ -124,7 +125,7 @@ class Target:
         reader = position_reader(self.settings, self.group)
         try:
             with self._asking():
-                found = reader.committed(list(places), SECONDS)
+                found = when_ready(lambda: reader.committed(list(places), SECONDS), within_seconds=SECONDS)
         finally:
             reader.close()
         by_name = {(place.topic, place.partition): at for place, at in places.items()}

@@ -198,3 +198,12 @@ def test_a_changed_batch_column_is_named(tmp_path: Path) -> None:
     land(tmp_path, (0, 5))
     with pytest.raises(LedgerError, match=r"was landed with sink\.batch_column = 'batch', not 'part'"):
         Ledger(tmp_path / "t", job="land-t", batch_column="part")
+
+
+def test_a_new_batch_does_not_list_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch listed all batches before it, and opened the table's log, to find that it is new."""
+    ledger = land(tmp_path, (0, 5), (5, 9))
+    monkeypatch.setattr(ledger, "batches", lambda: pytest.fail("the table was listed"))
+    assert ledger.find(QUERY, 2) is None
+    assert ledger.find("another", 0) is None
+    assert ledger.find(QUERY, 1) == landed_batches(entry(1, 5, 9))[0]

@@ -134,3 +134,16 @@ def test_the_schema_has_every_type_and_the_derived_partition_columns() -> None:
         "integer",
     )
     assert fields["headers"]["elementType"]["fields"][1]["type"] == "binary"
+
+
+def test_every_version_that_a_commit_makes_is_synced_and_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version that makes the table was left to the system, and so was one of a run that was killed."""
+    synced: list[str] = []
+    monkeypatch.setattr("pipeline.sinks.delta.sync_path", lambda path: synced.append(path.name))
+    publish(tmp_path, 0, [0])
+    assert synced == ["00000000000000000000.json", "00000000000000000001.json", "_delta_log", "t"]
+    synced.clear()
+    publish(tmp_path, 1, [1])
+    assert synced == ["00000000000000000001.json", "00000000000000000002.json", "_delta_log", "t"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
 
 from pipeline.errors import SetupError
 from pipeline.ledger import File, Ledger
@@ -117,3 +120,56 @@ def test_a_catalog_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     log = IcebergLog(tmp_path / "t", job="j", note=NOTE, properties={"type": "nothing"})
     with pytest.raises(SetupError, match="cannot be opened"):
         log.committed()
+
+
+def test_what_a_commit_costs_does_not_grow_with_the_batches_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit after 500 batches took ten times as long as the first."""
+    monkeypatch.setattr("pipeline.sinks.iceberg.KEPT_SNAPSHOTS", 3)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    costs = []
+    for batch in range(12):
+        before = len(synced)
+        publish(tmp_path, batch, [batch])
+        shutil.rmtree(tmp_path / "staged", ignore_errors=True)
+        costs.append(len(synced) - before)
+    assert max(costs[1:]) <= min(costs[1:]) + 4
+    assert len(table(tmp_path).snapshots()) < 6
+    assert numbers_in(tmp_path) == list(range(12))
+
+
+def test_a_snapshot_with_a_tag_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.sinks.iceberg.KEPT_SNAPSHOTS", 1)
+    publish(tmp_path, 0, [0])
+    first = table(tmp_path).current_snapshot().snapshot_id
+    table(tmp_path).manage_snapshots().create_tag(first, "audited").commit()
+    for batch in (1, 2, 3):
+        publish(tmp_path, batch, [batch])
+    kept = [snapshot.snapshot_id for snapshot in table(tmp_path).snapshots()]
+    assert first in kept
+    assert len(kept) == 2
+
+
+def test_metadata_is_synced_before_the_catalog_points_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut after the commit could leave a catalog whose table has no metadata."""
+    publish(tmp_path, 0, [0])
+    synced: set[str] = set()
+    monkeypatch.setattr("pipeline.sinks.synced_io.sync_path", lambda path: synced.add(str(path)))
+    before = set((tmp_path / "t" / "metadata").iterdir())
+    pointed: list[set[str]] = []
+    commit = SqlCatalog.commit_table
+
+    def committed(catalog: Any, *given: Any) -> Any:
+        made = commit(catalog, *given)
+        pointed.append(set(synced))
+        return made
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", committed)
+    publish(tmp_path, 1, [1])
+    new = {str(path) for path in set((tmp_path / "t" / "metadata").iterdir()) - before}
+    assert len(new) >= 3
+    assert new <= pointed[-1]

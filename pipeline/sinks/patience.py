@@ -1,0 +1,44 @@
+"""Questions to a coordinator that has only just moved, or is being made, are asked again.
+
+A broker makes the topics of its groups and transactions when they are first asked for, and a coordinator that
+moves reads its log first. Meanwhile it answers that it is not ready. Clients of group members wait by
+themselves; librdkafka's questions about the positions of a group come back with the error.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Answer = TypeVar("Answer")
+
+PAUSE_SECONDS = 0.2
+
+
+def when_ready(
+    ask: Callable[[], Answer],
+    *,
+    within_seconds: float,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Answer:
+    """Return the answer of `ask`, which is asked again while a coordinator is not ready.
+
+    Raises: KafkaException: another error, or the same for `within_seconds`.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+
+    not_ready = {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+    deadline = now() + within_seconds
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in not_ready or now() >= deadline:
+                raise
+        sleep(PAUSE_SECONDS)

@@ -1,0 +1,51 @@
+"""Questions that are asked again."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from pipeline.sinks.patience import when_ready
+
+
+class Coordinator:
+    """A coordinator that answers with errors first, and the clock that its client looks at."""
+
+    def __init__(self, *errors: int) -> None:
+        self.errors = list(errors)
+        self.time = 0.0
+
+    def ask(self) -> str:
+        if self.errors:
+            raise KafkaException(KafkaError(self.errors.pop(0)))
+        return "answer"
+
+    def asked(self) -> str:
+        return when_ready(self.ask, within_seconds=1, now=lambda: self.time, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+
+def test_a_coordinator_that_is_being_made_is_asked_again() -> None:
+    """A copy to a Kafka that had no group yet ended with "Not coordinator"."""
+    asked = Coordinator(
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    )
+    assert asked.asked() == "answer"
+
+
+def test_an_error_that_stays_is_raised_after_the_time() -> None:
+    asked = Coordinator(*[KafkaError.NOT_COORDINATOR] * 1_000)
+    with pytest.raises(KafkaException):
+        asked.asked()
+    assert 1 <= asked.time < 2
+
+
+def test_any_other_error_is_raised_at_once() -> None:
+    asked = Coordinator(KafkaError.GROUP_AUTHORIZATION_FAILED)
+    with pytest.raises(KafkaException):
+        asked.asked()
+    assert asked.time == 0
