@@ -26,6 +26,7 @@ from console.web.pages import (
     preferences,
     produce,
     records,
+    sample,
     searching,
     sql,
     tail,
@@ -59,6 +60,7 @@ PAGES = (
     health,
     partitions,
     database_changes,
+    sample,
 )
 """The modules of pages; each has its own ROUTES."""
 

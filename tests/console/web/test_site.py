@@ -12,7 +12,7 @@ import trio.testing
 
 from broker.server.http_conversation import converse
 from console.web.errors import PageError
-from console.web.headers import POLICY
+from console.web.headers import POLICY, SANDBOX
 from console.web.kafka_door import STREAMS_MAX
 from console.web.routes import ROUTES, Table
 from console.web.site import PAGE_SECONDS
@@ -77,7 +77,9 @@ class TestEveryRoute:
 
     def test_it_has_the_headers_of_security(self, route: Route) -> None:
         answer = Web().ask(route.method, path_of(route), headers={"Sec-Fetch-Site": "same-origin"})
-        assert {name: answer.headers[name] for name in SAFE} == SAFE
+        is_file = "content-disposition" in answer.headers
+        safe = SAFE | ({"content-security-policy": SANDBOX} if is_file else {})
+        assert {name: answer.headers[name] for name in SAFE} == safe
         assert answer.headers["cache-control"] == "no-store"
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
