@@ -18,6 +18,7 @@ from console.web.pages import (
     flow,
     group,
     group_changes,
+    group_lag,
     groups,
     health,
     login,
@@ -61,6 +62,7 @@ PAGES = (
     partitions,
     database_changes,
     sample,
+    group_lag,
 )
 """The modules of pages; each has its own ROUTES."""
 

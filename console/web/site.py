@@ -30,6 +30,7 @@ from console.web.fields import Fields, with_query
 from console.web.gates import Knock, refused
 from console.web.headers import security_headers
 from console.web.kafka_door import STREAMS_MAX, KafkaDoor
+from console.web.lag_history import LagHistory
 from console.web.preferences import COOKIE, Preferences, preferences_of
 from console.web.rendering import Templates
 from console.web.routes import ROUTES, Match, Table
@@ -80,6 +81,7 @@ class Console:
         self._static = StaticFiles()
         self._templates = Templates(self._static)
         self._answers = AnswerPages(settings)
+        self._lags = LagHistory()
         self._everyone = door.enter(security)
         self._sentences: OrderedDict[str, str] = OrderedDict()
 
@@ -154,6 +156,7 @@ class Console:
             token="" if session is None else session.token,
             render=lambda name, **context: self._templates.render(name, {**common, **context}),
             logins=self._logins,
+            lags=self._lags,
         )
 
     async def _found(self, visit: Visit, match: Match | None) -> Answer:

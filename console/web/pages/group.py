@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from console.web.group_facts import MemberRow, PlaceRow, group_facts
+import time
+
+from console.web.group_facts import GroupFacts, MemberRow, PlaceRow, group_facts
+from console.web.lag_history import Sample, drawing_of
 from console.web.paging import page_of
 from console.web.visit import ROWS_MAX, Answer, Crumb, Rows, View, Visit, get
 
@@ -13,13 +16,15 @@ async def group(visit: Visit) -> Answer:
     """Show a group."""
     facts = await visit.kafka.run(group_facts, visit.kafka.bootstrap, visit.names["group"])
     page = page_of(visit, facts.places)
-    known = [row.lag_seconds for row in facts.places if row.lag_seconds is not None]
+    if facts.name.type != "share":
+        visit.lags.add(visit.user, facts.name.group, sample_of(facts))
+    samples = visit.lags.of(visit.user, facts.name.group)
     context = {
         "facts": facts,
         "page": page,
         "members": facts.members[:ROWS_MAX],
-        "lag": sum(row.lag for row in facts.places),
-        "seconds": max(known) if known else None,
+        "drawing": drawing_of(samples),
+        "last": samples[-1] if samples else None,
     }
     return View(
         title=facts.name.group,
@@ -28,6 +33,13 @@ async def group(visit: Visit) -> Answer:
         rows=Rows(PlaceRow._fields, page.items),
         crumbs=(GROUPS,),
     )
+
+
+def sample_of(facts: GroupFacts) -> Sample:
+    """Return the lag of a group now."""
+    known = [row.lag_seconds for row in facts.places if row.lag_seconds is not None]
+    lag = sum(row.lag for row in facts.places)
+    return Sample(time.time_ns() // 1_000_000, lag, max(known) if known else None)
 
 
 async def members(visit: Visit) -> Answer:

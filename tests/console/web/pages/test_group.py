@@ -19,7 +19,7 @@ def test_its_partitions_are_shown_with_offset_end_and_lag() -> None:
     assert (row["topic"], row["partition"], row["offset"], row["end"], row["lag"]) == ("t", 1, 1, 3, 2)
     assert (first["partition"], first["offset"], first["lag"]) == (0, None, 0)
     page = web.get("/groups/g")
-    assert "0 members · behind" in page.text
+    assert "0 members Behind " in page.text
     assert "2 records" in page.text
     assert page.links("1") == ["/topics/t/records?p=1&order=oldest&at=1%3A1"]
     assert "The group has no member now" in page.text
@@ -31,7 +31,7 @@ def test_its_members_are_shown() -> None:
     member, _ = join(web.broker.client(), "g")
     (row,) = json.loads(web.get("/groups/g/members?as=json").body)
     assert (row["member"], row["topics"], row["host"]) == (member, ["t"], "10.0.0.9")
-    assert "1 member ·" in web.get("/groups/g").text
+    assert "· 1 member Behind" in web.get("/groups/g").text
 
 
 def test_one_that_does_not_exist_is_a_sentence() -> None:
