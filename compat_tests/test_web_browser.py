@@ -36,6 +36,8 @@ NAMES: Final[dict[str, str]] = {
     "offset": "0",
     "group": GROUP,
     "database": "default",
+    "vnode": "vnode-1",
+    "segment": f"{0:020d}.wal",
 }
 """The value of each name in the patterns of routes."""
 

@@ -83,6 +83,11 @@ class Kafka:
         """The address that helpers are given."""
         return self._door.bootstrap
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether the broker is the gateway that has started this process, on the same machine."""
+        return self._door.alone
+
     async def send(self, request: Any, version: int, broker: str | None = None) -> Any:
         """Send a request to a broker (None: the first that is reached) and return its answer.
 

@@ -20,6 +20,7 @@ PLACES: Final = (
     Place("SQL", "/sql", "q"),
     Place("Map", "/map", "m"),
     Place("Databases", "/databases", "d"),
+    Place("Logs", "/logs", "l"),
     Place("Health", "/health", "h"),
     Place("Settings", "/settings", "s"),
 )

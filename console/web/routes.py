@@ -22,6 +22,7 @@ from console.web.pages import (
     groups,
     health,
     login,
+    logs,
     overview,
     partitions,
     preferences,
@@ -63,6 +64,7 @@ PAGES = (
     database_changes,
     sample,
     group_lag,
+    logs,
 )
 """The modules of pages; each has its own ROUTES."""
 
