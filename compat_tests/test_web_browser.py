@@ -22,6 +22,7 @@ from compat_tests.hostile_texts import HANDLERS, TEXTS
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.topics import create_topic
 from compat_tests.views import make_view
+from console import queue_changes
 from console.web.routes import ROUTES
 
 pytestmark = pytest.mark.only_kawal(reason="the console is the gateway's own")
@@ -35,6 +36,7 @@ NAMES: Final[dict[str, str]] = {
     "partition": "0",
     "offset": "0",
     "group": GROUP,
+    "queue": "workers",
     "database": "default",
     "vnode": "vnode-1",
     "segment": f"{0:020d}.wal",
@@ -101,6 +103,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             read = poll_until(lambda: bool(partitions_of(consumer)), consumer, what="an assignment")
             read += [message for message in [consumer.poll(5)] if message is not None]
         consumer.commit(message=read[0], asynchronous=False)
+    queue_changes.move(broker.bootstrap, NAMES["queue"], [queue_changes.Move(TOPIC, 0, None, 0)])
     yield origin
     broker.stop()
 

@@ -17,6 +17,7 @@ PLACES: Final = (
     Place("Overview", "/", "o"),
     Place("Topics", "/topics", "t"),
     Place("Groups", "/groups", "g"),
+    Place("Queues", "/queues", "u"),
     Place("SQL", "/sql", "q"),
     Place("Map", "/map", "m"),
     Place("Databases", "/databases", "d"),

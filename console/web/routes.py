@@ -27,6 +27,8 @@ from console.web.pages import (
     partitions,
     preferences,
     produce,
+    queue_changes,
+    queues,
     records,
     sample,
     searching,
@@ -65,6 +67,8 @@ PAGES = (
     sample,
     group_lag,
     logs,
+    queues,
+    queue_changes,
 )
 """The modules of pages; each has its own ROUTES."""
 
