@@ -37,14 +37,15 @@ NAMES: Final[dict[str, str]] = {
     "offset": "0",
     "group": GROUP,
     "queue": "workers",
+    "transaction": "<i>billing</i>",
     "database": "default",
     "vnode": "vnode-1",
     "segment": f"{0:020d}.wal",
 }
 """The value of each name in the patterns of routes."""
 
-NO_PAGES: Final = ("/topics/{topic}/records/{partition}/{offset}/{part}", "/sql/preview")
-"""Routes that give a file, or a part of a page."""
+NO_PAGES: Final = ("/hanging/abort", "/topics/{topic}/records/{partition}/{offset}/{part}", "/sql/preview")
+"""Routes that give a file, a part of a page, or need a query."""
 
 WIDTHS: Final = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 390, "height": 800}}
 
@@ -103,6 +104,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             read = poll_until(lambda: bool(partitions_of(consumer)), consumer, what="an assignment")
             read += [message for message in [consumer.poll(5)] if message is not None]
         consumer.commit(message=read[0], asynchronous=False)
+    transactional = make_producer(broker, transactional_id=NAMES["transaction"])
+    transactional.init_transactions(20)
     queue_changes.move(broker.bootstrap, NAMES["queue"], [queue_changes.Move(TOPIC, 0, None, 0)])
     yield origin
     broker.stop()

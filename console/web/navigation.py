@@ -18,6 +18,7 @@ PLACES: Final = (
     Place("Topics", "/topics", "t"),
     Place("Groups", "/groups", "g"),
     Place("Queues", "/queues", "u"),
+    Place("Transactions", "/transactions", "x"),
     Place("SQL", "/sql", "q"),
     Place("Map", "/map", "m"),
     Place("Databases", "/databases", "d"),

@@ -38,6 +38,7 @@ from console.web.pages import (
     topic_changes,
     topic_config,
     topics,
+    transactions,
 )
 from console.web.visit import Route
 
@@ -69,6 +70,7 @@ PAGES = (
     logs,
     queues,
     queue_changes,
+    transactions,
 )
 """The modules of pages; each has its own ROUTES."""
 
