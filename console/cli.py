@@ -120,7 +120,7 @@ def _run(words: list[str]) -> int:
         arguments = parser.parse_args(rest)
     except SystemExit as done:  # argparse prints --help itself and then exits
         return done.code if isinstance(done.code, int) else OK
-    if "command_config" in arguments:
+    if "command_config" in arguments and not vars(arguments).get("login"):  # else people bring their own
         from console.credentials import choose  # commands without connections need no credentials
 
         choose(arguments.command_config, arguments.bootstrap)

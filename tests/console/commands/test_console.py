@@ -43,11 +43,13 @@ def test_others_reach_it_only_with_logins(
     assert served == []
 
 
-def test_people_log_in_by_the_protocol_of_the_file(served: list[dict[str, Any]], tmp_path: Path) -> None:
+@pytest.mark.parametrize("user", ["", "sasl.username=u\nsasl.password=p\n"])
+def test_people_log_in_by_the_protocol_of_a_file_without_a_user_or_with_one(
+    user: str, served: list[dict[str, Any]], tmp_path: Path
+) -> None:
     file = tmp_path / "tls.properties"
-    file.write_text("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.ca.location=/ca.pem\n")
+    file.write_text(f"security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.ca.location=/ca.pem\n{user}")
     command = ["console", "--login", "--listen", "0.0.0.0:0", "--command-config", str(file)]
-    file.write_text(file.read_text() + "sasl.username=u\nsasl.password=p\n")
     assert main(command) == 0
     security = served[0]["security"]
     assert (security.protocol, security.mechanism, security.ca) == ("SASL_SSL", "PLAIN", "/ca.pem")
