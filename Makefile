@@ -27,7 +27,7 @@ FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 
-.PHONY: help dist lowest clients vendored run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
+.PHONY: help dist lowest clients vendored screenshots run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 
 vendored: $(DEVELOP) ## Fetch the files of others in the web console again, as console/web/static/vendor/list.json says
 	@$(BIN)/python -m compat_tests.vendored
+
+screenshots: $(DEVELOP) ## Take the pictures of docs/console.md again, from sample data
+	@.ci/need chromium
+	@$(BIN)/python -m compat_tests.screenshots
 
 jars: $(SPARK_JARS) ## Fetch Spark's Kafka connector from Maven Central
 

@@ -118,6 +118,7 @@ class Server:
         self.port = free_port()
         command = [KAWAL, "serve", "--listen", f"{HOST}:{self.port}", "--data", str(directory)]
         command += ["--http", "none", "--set", f"kawal.loop.turn.log.ms={TURN_LIMIT_MS}"]
+        command += ["--set", "kawal.console.listeners=none"]
         self.began = time.monotonic()
         self.process = ServerProcess(command, log_path=log, environment={})
         self.process.wait_for_line(READY, within_seconds=300)

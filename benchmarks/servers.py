@@ -170,7 +170,8 @@ class KawalServer(Server):
     def launch(self) -> None:
         """Execute the installed command."""
         command = [KAWAL, "serve", "--listen", self._listeners(), "--data", str(self.data_directory)]
-        for key, value in self.settings.items():
+        # Its default port may be another gateway's, and nothing measured here asks for it.
+        for key, value in {"kawal.console.listeners": "none", **self.settings}.items():
             command += ["--set", f"{key}={value}"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
 

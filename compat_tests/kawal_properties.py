@@ -18,5 +18,6 @@ class KawalByProperties(KawalBroker):
         path = self.directory / "server.properties"
         path.write_text(server_properties(self.directory, self._listeners(), free_port(), self.settings))
         command = [KAWAL, "serve", "--config", str(path), "--http", "none"]
+        command += ["--set", "kawal.console.listeners=none"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
         self._process.wait_for_line(READY, within_seconds=30)

@@ -78,6 +78,7 @@ def installed(folder: Path, pins: Sequence[str]) -> Path:
 def used(kawal: Path, folder: Path) -> None:
     """Serve, and use what needs the libraries.  Raises: RuntimeError, AssertionError."""
     settings = ["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", folder / "data"]
+    settings += ["--set", "kawal.console.listeners=none"]
     log = folder / "log"
     with log.open("w") as errors, serving([kawal, "serve", *settings], folder, errors=errors) as bootstrap:
         at = ["--bootstrap", bootstrap]

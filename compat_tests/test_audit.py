@@ -182,6 +182,7 @@ def test_what_the_operator_does_to_users_is_told(tmp_path: Path) -> None:
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
         "kawal.sasl.plain.users": str(users),
         "kawal.audit.file": str(log),
+        "kawal.console.listeners": "none",
     }
     command = [KAWAL, "serve", "--listen", f"SASL_PLAINTEXT://127.0.0.1:{free_port()}", "--http", "none"]
     command += ["--data", str(tmp_path / "data"), "--add-user", "admin", "--password-file", str(secret)]

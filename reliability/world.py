@@ -115,7 +115,7 @@ class World:
     def launch(self, wrapper: tuple[str, ...] | None = None) -> ServerProcess:
         """Start the process and do not wait."""
         command = [KAWAL, "serve", "--listen", self.bootstrap, "--data", str(self.data), "--http", "none"]
-        for name, value in self.settings.items():
+        for name, value in {"kawal.console.listeners": "none", **self.settings}.items():
             command += ["--set", f"{name}={value}"]
         command += self._advertised
         before = self.wrapper if wrapper is None else wrapper

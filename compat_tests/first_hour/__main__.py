@@ -126,7 +126,7 @@ def from_wheel(folder: Path) -> float:
 
 def serve_from(folder: Path) -> list[object]:
     """Return the command that serves from the installed wheel."""
-    listen = ["--listen", "127.0.0.1:0", "--http", "none"]
+    listen = ["--listen", "127.0.0.1:0", "--http", "none", "--set", "kawal.console.listeners=none"]
     return [folder / "venv/bin/kawal", "serve", *listen, "--data", folder / "data"]
 
 

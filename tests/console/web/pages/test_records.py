@@ -153,3 +153,10 @@ def test_records_of_a_topic_that_is_not_there_are_not_found() -> None:
     page = Web().get("/topics/nothing/records")
     assert page.status == 404
     assert "nothing" in page.problem
+
+
+def test_records_of_a_topic_whose_name_no_topic_can_have_are_not_found() -> None:
+    for page in ("records", "tail", "config", "produce", "columns"):
+        answer = Web().get(f"/topics/%3Cb%3E/{page}")
+        assert answer.status == 404
+        assert "'<b>'" in answer.problem
