@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from console.errors import FAILED, OK, CommandError
 from console.help import Actions, describe, dispatch
+from console.wal_describe import describe_lines, describe_tree
 from console.wal_places import Place, find_place, segment_paths
 from console.wal_views import (
     FRAME_HEADINGS,
@@ -27,6 +28,7 @@ from wal.disk_errors import DiskError
 from wal.errors import StoreError
 from wal.inspect import Damage, LogReport, SegmentReport, frames, verify_log, verify_segment
 from wal.lost_vnodes import lost_vnodes
+from wal.storage_report import storage_report
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         be running meanwhile.""",
         [
             ("wal inspect ./data", "what the logs hold"),
+            ("wal describe ./data", "what a start would replay, and why each file is kept"),
             ("wal verify ./data", "read everything, check every checksum"),
         ],
     )
@@ -56,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_place(inspect)
     inspect.add_argument("--entries", action="store_true", help="show the batches of each frame, too")
+    _configure_describe(actions)
     verify = actions.add(
         "verify",
         summary="read everything and check every checksum",
@@ -86,6 +90,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     repair.add_argument("path", metavar="DATA", help="data directory; its server must be stopped")
     repair.add_argument("--accept-loss", action="store_true", help="give up what cannot be read")
     _configure_orphans(actions)
+
+
+def _configure_describe(actions: Actions) -> None:
+    describing = actions.add(
+        "describe",
+        summary="show journal, index and marks, and why each file is kept",
+        description="""Show, for each log, the frames since the last checkpoint, which a start replays, the
+            marks (the two checkpoints), the indexes, and why each segment is kept: it is replayed, it is
+            needed if the newest mark is lost, it has batches that a stream still needs, or it is on its way
+            out.  Only headers are read.""",
+        examples=[
+            ("wal describe ./data", "every log of a data directory"),
+            ("wal describe ./data/default/vnode-0 --json", "one log, for a program"),
+        ],
+        run=_describe,
+    )
+    _add_place(describing)
 
 
 def _configure_orphans(actions: Actions) -> None:
@@ -142,6 +163,17 @@ def _inspect(arguments: argparse.Namespace) -> int:
     )
     for line in lines:
         print(line)
+    return OK
+
+
+def _describe(arguments: argparse.Namespace) -> int:
+    disk = OsDisk()
+    place = find_place(disk, arguments.path)
+    if place.segment:
+        raise CommandError(f"{place.segment} is one segment; name its folder, or the data directory")
+    for log in place.logs:
+        report = storage_report(disk, log)
+        print(json_line(describe_tree(report)) if arguments.json else "\n".join(describe_lines(report)))
     return OK
 
 

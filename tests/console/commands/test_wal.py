@@ -114,3 +114,19 @@ def test_a_path_without_a_log_is_told(
     (tmp_path / "file").touch()
     assert main(["wal", action, str(tmp_path / "file")]) == 1
     assert capsys.readouterr().err.startswith("kawal: ")
+
+
+def test_describe_shows_the_marks_of_every_log(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "describe", str(data)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("  journal: ") == 2
+    assert "the next start" in out
+    assert main(["wal", "describe", str(data / "default" / "vnode-0"), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert [segment["path"] for segment in tree["segments"]] == [str(segment_of(data))]
+    assert tree["journal"]["next_sequence"] == tree["segments"][0]["next_sequence"]
+
+
+def test_describe_needs_a_whole_log(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["wal", "describe", str(segment_of(data))]) == 1
+    assert "name its folder" in capsys.readouterr().err
