@@ -138,7 +138,7 @@ class DeadLetters:
     def _freed(self, key: ShareKey) -> None:
         if self._held.pop(key, None) is not None:
             self._loop.stats.dead_letters_held = len(self._held)
-            logger.info("%s has its dead letters", self._name(key))
+            logger.info("%s waits for no dead letters any more", self._name(key))
 
     def _name(self, key: ShareKey) -> str:
         topic = self._metadata.catalogue.find_id(key.topic_id)

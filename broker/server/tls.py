@@ -42,6 +42,9 @@ WARN_DAYS: Final = (0, 1, 7, 30)
 """Days before the end of a certificate at which the log says so."""
 DAY_S: Final = 86_400
 
+UNREADABLE: Final = "damaged PEM, or a wrong ssl.key.password,"
+"""What OpenSSL calls `[SSL] PEM lib`: it does not tell which."""
+
 _BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _END: Final = "-----END CERTIFICATE-----"
 
@@ -211,7 +214,8 @@ def _why(error: Exception) -> str:
     if reason:
         return str(reason).lower().replace("_", " ")
     # The line of OpenSSL's source says nothing to those who read it.
-    return str(error).partition(" (_ssl.c:")[0]
+    text = str(error).partition(" (_ssl.c:")[0]
+    return UNREADABLE if text == "[SSL] PEM lib" else text
 
 
 class Prepared(NamedTuple):

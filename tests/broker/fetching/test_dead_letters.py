@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.messages.kawal_queue_changes import (
+    KawalQueueChangesRequest,
+    QueueAction,
+)
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.dead_letters import TAKES, Tail, later, rejected, told
@@ -229,6 +233,18 @@ def test_turning_letters_off_ends_the_wait(caplog: pytest.LogCaptureFixture) -> 
     later(tail)
     assert tail.start() == 2
     assert "gives up 2 records without dead letters" in caplog.text
+
+
+def test_a_purge_ends_the_wait_and_no_letter_is_claimed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "kawal.broker")
+    tail = Tail(has_topic=False)
+    rejected(tail)
+    later(tail)
+    tail.gateway.client().call(KawalQueueChangesRequest(group_id="g", action=QueueAction.PURGE), 0)
+    later(tail)
+    assert tail.start() == 2
+    assert tail.gateway.broker.stats.dead_letters_held == 0
+    assert caplog.messages[-1].endswith("waits for no dead letters any more")
 
 
 def test_what_waits_fills_the_window_and_other_partitions_go_on() -> None:

@@ -62,7 +62,7 @@ def test_an_encrypted_key_needs_its_password() -> None:
     assert made(**texts, key_password="secret").subject == "CN=localhost,O=lab"
     with pytest.raises(TlsError, match=r"ssl\.key\.password is not set"):
         made(**texts)
-    with pytest.raises(TlsError, match=r"ssl\.keystore\.key") as wrong:
+    with pytest.raises(TlsError, match=r"a wrong ssl\.key\.password, in ssl\.keystore\.key") as wrong:
         made(**texts, key_password="canary")
     assert "canary" not in str(wrong.value)
 
