@@ -87,12 +87,13 @@ def _open(spec: ListenerSpec, config: Config, tls: TlsListeners | None) -> Liste
         ) from error
     host, port = sock.getsockname()[:2]
     bound = Endpoint(host, port)
+    told = spec.advertised
+    if told is not None and not told.port:
+        told = told._replace(port=port)  # as in Kafka: no client can connect to port 0
     if not spec.protocol.encrypted:
-        return Listener(sock, bound, spec.advertised, name=spec.name, needs_setup=spec.protocol.sasl)
+        return Listener(sock, bound, told, name=spec.name, needs_setup=spec.protocol.sasl)
     assert tls is not None, "an encrypted listener has a certificate"
-    return Listener(
-        sock, bound, spec.advertised, _tls_maker(tls, spec.name), name=spec.name, needs_setup=True
-    )
+    return Listener(sock, bound, told, _tls_maker(tls, spec.name), name=spec.name, needs_setup=True)
 
 
 def _tls_maker(tls: TlsListeners, name: str) -> TransportMaker:

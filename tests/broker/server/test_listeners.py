@@ -131,6 +131,21 @@ def test_advertised_addresses_go_with_their_listeners() -> None:
     ]
 
 
+def test_clients_are_never_told_port_0_but_the_one_that_was_bound() -> None:
+    opened = open_listeners(
+        config(
+            "127.0.0.1:0",
+            "A://127.0.0.1:2",
+            advertised_listeners=("b.example:0", "A://c.example:0"),
+            listener_security_protocol_map="A:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        )
+    )
+    assert [listener.advertised for listener in opened] == [
+        Endpoint("b.example", 40_000),
+        Endpoint("c.example", 2),
+    ]
+
+
 def test_a_listener_has_its_name_and_all_interfaces_are_the_empty_host() -> None:
     (opened,) = open_listeners(
         config("INSIDE://:9094", listener_security_protocol_map="INSIDE:PLAINTEXT", kawal_insecure=True)
