@@ -36,7 +36,7 @@ def is_wide(response: object) -> bool:
     """Whether it takes long to encode a response."""
     if isinstance(response, EncodedAnswer):
         return False
-    weight_bytes = message_weight(response, 0)
+    weight_bytes = message_weight(response, 0, WIDE_ANSWER_BYTES)
     if weight_bytes <= SLOW_ANSWER_BYTES:
         return False
     return weight_bytes > WIDE_ANSWER_BYTES or not declaration(type(response)).hot

@@ -26,7 +26,7 @@ from protocol.schema import (
     declaration,
 )
 
-Weigh = Callable[[Any, int], int]
+Weigh = Callable[[Any, int, int], int]
 
 LARGE_FRAME_BYTES: Final = 64 << 10
 """Frames from this size on are counted with what their strings may take at worst."""
@@ -59,15 +59,21 @@ LIST_BYTES: Final = 64
 _weighs: dict[type[Any], Weigh] = {}
 
 
-def message_weight(message: object, frame_bytes: int) -> int:
-    """Return the bytes that a message takes while it is in work, beyond those of its frame."""
+EVERYTHING: Final = 1 << 62
+
+
+def message_weight(message: object, frame_bytes: int, enough: int = EVERYTHING) -> int:
+    """Return the bytes that a message takes while it is in work, beyond those of its frame.
+
+    Of one that takes more than `enough` it is a number above that.
+    """
     cls = message.__class__
-    return (_weighs.get(cls) or _make_weigh(cls))(message, frame_bytes)
+    return (_weighs.get(cls) or _make_weigh(cls))(message, frame_bytes, enough // WORK_FACTOR)
 
 
 def _make_weigh(cls: type[Any]) -> Weigh:
     declared = declaration(cls)
-    lines = ["def weigh(request, frame_bytes):", "    weight = 0", *_lines(declared, "request", 1)]
+    lines = ["def weigh(request, frame_bytes, enough):", "    weight = 0", *_lines(declared, "request", 1)]
     if not _has_records(declared):
         lines.append(f"    if frame_bytes >= {LARGE_FRAME_BYTES}:")
         lines.append(f"        return weight * {WORK_FACTOR} + frame_bytes * {TEXT_FACTOR - 1}")
@@ -103,6 +109,8 @@ def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
             continue
         inner = list(_lines(declaration(element), f"item_{depth}", depth + 2))
         if inner:
+            yield f"{indent}    if weight > enough:"
+            yield f"{indent}        return weight * {WORK_FACTOR}"
             yield f"{indent}    for item_{depth} in {array}:"
             yield from inner
 

@@ -56,9 +56,8 @@ def _add(broker: Broker, call: Call[AddPartitionsToTxnRequest]) -> WaitingSteps:
     pace = Pace(PARTITIONS_PER_STEP)
     for topic in request.v3_and_below_topics:
         for index in topic.partitions:
-            places.add((topic.name, index))
-            if not _is_writable(broker, topic.name, index):
-                missing.add((topic.name, index))
+            known = places if _is_writable(broker, topic.name, index) else missing
+            known.add((topic.name, index))
             if pace.due():
                 yield None
         if pace.due():

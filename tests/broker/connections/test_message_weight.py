@@ -94,3 +94,23 @@ def test_every_request_that_is_served_can_be_weighed() -> None:
         }
         request = cls(**fields)
         assert message_weight(request, 0) >= 0
+
+
+def test_of_a_wide_message_no_more_is_looked_at_than_tells_that_it_is_wide() -> None:
+    looked_at: list[int] = []
+
+    class Topic:
+        def __init__(self, number: int) -> None:
+            self._number = number
+
+        @property
+        def partitions(self) -> list[int]:
+            looked_at.append(self._number)
+            return []
+
+    topics: Any = [Topic(number) for number in range(COUNT)]
+    request = FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics)
+    assert message_weight(request, 0, 512 << 10) > 512 << 10
+    assert not looked_at
+    assert message_weight(request, 0) > 512 << 10
+    assert len(looked_at) == COUNT
