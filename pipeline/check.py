@@ -68,9 +68,13 @@ def _rows(job: Job) -> str:
 def _table(job: Job) -> str:
     places = places_of(job)
     places.check()
+    if job.job.metrics_file:
+        _check_metrics_file(Path(job.job.metrics_file))
     ledger = ledger_of(job, in_a_hurry=True)
     if job.in_bucket:
         bucket_of(job).probe()  # the store answers
+    if job.sink.catalog and ledger.log is not None:
+        ledger.log.committed()  # the catalog answers
     _, changes = fit_table(job, ledger)
     holder = running_as(places.lock)
     running = f"; the job is running, as {holder}" if holder else ""
@@ -78,6 +82,14 @@ def _table(job: Job) -> str:
         f"; {sentence}" for sentence in (*changes, *removed(ledger.positions, job.source.topics))
     )
     return f"{ledger.total.rows:,} rows in {ledger.total.batches:,} batches so far{running}{sentences}"
+
+
+def _check_metrics_file(path: Path) -> None:
+    """Refuse a file that a run could not replace.  Raises: SetupError."""
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise SetupError(
+            f"job.metrics_file is {path}: {path.parent} is not a folder in which files can be made; make it"
+        )
 
 
 def _installation(_job: Job) -> str:

@@ -7,7 +7,7 @@ where the sums differ are offsets looked at one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +17,9 @@ from pipeline.shape import OURS
 HASH = f"{OURS}hash"
 SHOWN_OFFSETS = 5
 """The number of offsets that a difference names."""
+
+EXPLAINED_PARTITIONS = 20
+"""The number of partitions whose differences are looked at offset by offset: each costs several queries."""
 
 Place = tuple[str, int]
 Bounds = list[tuple[Place, int, int, int]]
@@ -58,11 +61,14 @@ class Finding:
 
 def compared(bounds: Bounds, source: DataFrame, table: DataFrame, bad: Mapping[Place, int]) -> list[Finding]:
     """Compare both sides; `bad` is the number of records of each partition that did not fit."""
+    if any(unseen for _, unseen, _, _ in bounds):
+        # Rows older than the broker's first offset have nothing to be compared with.
+        table = _bounded(table, bounds)
     ours, theirs = _sides(table), _sides(source)
-    return [
-        _finding(place, unseen, begin, until, theirs, ours, bad, source, table)
-        for place, unseen, begin, until in bounds
+    findings = [
+        _finding(place, unseen, begin, until, theirs, ours, bad) for place, unseen, begin, until in bounds
     ]
+    return list(_explained(findings, source, table))
 
 
 def _sides(hashed: DataFrame) -> dict[Place, Side]:
@@ -80,6 +86,17 @@ def _sides(hashed: DataFrame) -> dict[Place, Side]:
     }
 
 
+def _bounded(hashed: DataFrame, bounds: Bounds) -> DataFrame:
+    """Return the rows that are compared, with one join for all partitions."""
+    places = [(*place, begin, until) for place, _, begin, until in bounds]
+    compared_places = hashed.sparkSession.createDataFrame(
+        places, "topic string, partition int, first_compared long, end_compared long"
+    )
+    joined = hashed.join(F.broadcast(compared_places), ["topic", "partition"])
+    inside = (F.col("offset") >= F.col("first_compared")) & (F.col("offset") < F.col("end_compared"))
+    return joined.where(inside).drop("first_compared", "end_compared")
+
+
 def _finding(
     place: Place,
     unseen: int,
@@ -88,18 +105,11 @@ def _finding(
     theirs: Mapping[Place, Side],
     ours: Mapping[Place, Side],
     bad: Mapping[Place, int],
-    source: DataFrame,
-    table: DataFrame,
 ) -> Finding:
     before, landed = theirs.get(place, Side()), ours.get(place, Side())
     differences: tuple[str, ...] = ()
-    if unseen:
-        # Rows older than the broker's first offset have nothing to be compared with.
-        landed = _sides(_within(table, place, begin, until)).get(place, Side())
     if landed != before:
-        differences = tuple(
-            _differences(_within(source, place, begin, until), _within(table, place, begin, until))
-        )
+        differences = (f"{before.rows:,} rows in the source and {landed.rows:,} in the table differ",)
     return Finding(
         topic=place[0],
         partition=place[1],
@@ -107,16 +117,23 @@ def _finding(
         until=until,
         unseen=unseen,
         empty=until - begin - before.rows - bad.get(place, 0),
-        source=Side(
-            rows=before.rows,
-            total=before.total,
-            mixed=before.mixed,
-            doubled=before.doubled,
-            bad=bad.get(place, 0),
-        ),
+        source=replace(before, bad=bad.get(place, 0)),
         table=landed,
         differences=differences,
     )
+
+
+def _explained(findings: list[Finding], source: DataFrame, table: DataFrame) -> Iterator[Finding]:
+    """Yield the findings, the first of those that differ with the offsets at which they do."""
+    left = EXPLAINED_PARTITIONS
+    for found in findings:
+        if found.equal or not left:
+            yield found
+            continue
+        left -= 1
+        place = (found.topic, found.partition)
+        sides = [_within(side, place, found.begin, found.until) for side in (source, table)]
+        yield replace(found, differences=tuple(_differences(*sides)) or found.differences)
 
 
 def _within(hashed: DataFrame, place: Place, begin: int, until: int) -> DataFrame:

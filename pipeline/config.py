@@ -308,7 +308,11 @@ class SparkSection(Struct, frozen=True, kw_only=True):
     """Table [spark]: the engine."""
 
     master: Annotated[
-        str, Meta(min_length=1, description="Spark master: local[CORES] or spark://HOST:PORT.")
+        str,
+        Meta(
+            pattern=r"^(local(\[(\d+|\*)(, ?\d+)?\])?|local-cluster\[.+\]|spark://\S+:\d+\S*|k8s://\S+|yarn)$",
+            description="Spark master: local[CORES] or spark://HOST:PORT.",
+        ),
     ] = "local[2]"
     driver_memory: Annotated[
         str,

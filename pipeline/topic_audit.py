@@ -47,8 +47,8 @@ def audit_topics(spark: SparkSession, job: Job, copy: CopyState, earliest: Posit
     left_out = {place: _home_pieces(copy.came, place, copy.home) for place in maps}
     read = read_range(spark, job, _positions(bounds, 1), _positions(bounds, 2))
     source = rows.mapped(_hashed(rows.parse(read, shape_of(job))), _staying(left_out), PLACED)
-    target = rows.mapped(_hashed(_target(spark, job, maps)), _translated(job, maps), PLACED)
-    return compared(bounds, _compared(source), _within(target, bounds), {})
+    target = rows.mapped(_hashed(_target(spark, job, maps)), _translated(job, maps, bounds), PLACED)
+    return compared(bounds, _compared(source), _compared(target), {})
 
 
 def _bound(
@@ -127,15 +127,6 @@ def _compared(placed: DataFrame) -> DataFrame:
     return placed.select("topic", "partition", "offset", F.xxhash64("hash", "offset").alias(HASH))
 
 
-def _within(placed: DataFrame, bounds: Bounds) -> DataFrame:
-    """Return the target's rows that have something to be compared with."""
-    kept = F.lit(False)
-    for (topic, partition), _, begin, until in bounds:
-        place = (F.col("topic") == topic) & (F.col("partition") == partition)
-        kept = kept | (place & (F.col("offset") >= begin) & (F.col("offset") < until))
-    return _compared(placed.where(kept))
-
-
 def _staying(left_out: Mapping[Place, list[tuple[int, int]]]) -> Callable[[Batches], Batches]:
     """Return the function that leaves out what came home."""
 
@@ -147,8 +138,12 @@ def _staying(left_out: Mapping[Place, list[tuple[int, int]]]) -> Callable[[Batch
     return _moving(move)
 
 
-def _translated(job: Job, maps: Mapping[Place, PartitionMap]) -> Callable[[Batches], Batches]:
-    """Return the function that gives the target's rows the topic and the offset of the source."""
+def _translated(job: Job, maps: Mapping[Place, PartitionMap], bounds: Bounds) -> Callable[[Batches], Batches]:
+    """Return the function that gives the target's rows the topic and the offset of the source.
+
+    Rows that have nothing to be compared with are left out.
+    """
+    compared_from = {place: (begin, until) for place, _, begin, until in bounds}
     sources = {job.target_topic(topic): topic for topic, _ in maps}
     runs = {
         place: [(run.target, run.source, run.length) for run in held.runs] for place, held in maps.items()
@@ -160,7 +155,9 @@ def _translated(job: Job, maps: Mapping[Place, PartitionMap]) -> Callable[[Batch
         at = bisect_right(known, (offset, 1 << 63, 0)) - 1
         if at < 0 or offset >= known[at][0] + known[at][2]:
             return None
-        return topic, known[at][1] + offset - known[at][0]
+        begin, until = compared_from[topic, place[1]]
+        moved = known[at][1] + offset - known[at][0]
+        return (topic, moved) if begin <= moved < until else None
 
     return _moving(move)
 

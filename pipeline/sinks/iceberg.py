@@ -130,8 +130,10 @@ class IcebergLog:
             try:
                 self._catalog = load_catalog("kawal", **self._properties)
             except Exception as error:
+                # Its other properties may be keys.
+                shown = {name: self._properties.get(name) for name in ("type", "uri")}
                 raise SetupError(
-                    f"the Iceberg catalog {self._properties} cannot be opened: {error}; see sink.catalog"
+                    f"the Iceberg catalog {shown} cannot be opened: {error}; see sink.catalog"
                 ) from error
         return self._catalog
 

@@ -154,6 +154,7 @@ def existing_topics(bootstrap: str) -> set[str]:
 def _connected(
     bootstrap: str, isolation: str, security: SecuritySection, group: str | None = None
 ) -> Iterator[KafkaConsumer]:
+    login = kafka_python_options(security)
     addresses = reachable(bootstrap)
     # What it logs, such as a topic that was made again, is said by us with what to do.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -167,7 +168,7 @@ def _connected(
             allow_auto_create_topics=False,
             bootstrap_timeout_ms=DEADLINE_MS,
             request_timeout_ms=DEADLINE_MS,
-            **kafka_python_options(security),
+            **login,
         )
     except KafkaError as error:
         raise SourceError(f"no broker answers at {bootstrap}: {error}; is it running?") from error

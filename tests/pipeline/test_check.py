@@ -86,3 +86,29 @@ def test_the_version_of_a_java_is_what_it_says(tmp_path: Path, text: str, versio
     java.write_text(f"#!/bin/sh\necho '{text}' >&2\n")
     java.chmod(0o755)
     assert java_version(java) == version
+
+
+def test_a_metrics_file_that_cannot_be_made_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for step in ("_installation", "_broker"):
+        monkeypatch.setattr(f"pipeline.check.{step}", lambda _job: "fine")
+    out = io.StringIO()
+    path = tmp_path / "nowhere" / "m.prom"
+    assert check_job(job(tmp_path, job={"name": "land-t", "metrics_file": str(path)}), out) == FAILED
+    assert f"{path.parent} is not a folder in which files can be made" in out.getvalue()
+
+
+def test_a_login_that_cannot_work_is_told_though_no_broker_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address was tried first: the variable that is not set came up in the next check only."""
+    monkeypatch.setattr("pipeline.check._installation", lambda _job: "fine")
+    monkeypatch.delenv("KAWAL_NO_SUCH_USER", raising=False)
+    security = {
+        "protocol": "SASL_PLAINTEXT",
+        "username_env": "KAWAL_NO_SUCH_USER",
+        "password_env": "KAWAL_NO_SUCH_USER",
+    }
+    out = io.StringIO()
+    source = {"bootstrap": "127.0.0.1:1", "security": security}
+    assert check_job(job(tmp_path, source=source), out) == FAILED
+    assert "KAWAL_NO_SUCH_USER" in out.getvalue()

@@ -66,6 +66,7 @@ def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> No
         ({"schema": {"rescue": "rest"}}, "schema.rescue is given, but schema.mode is 'raw'"),
         ({"source": {"options": {"startingOffsets": "latest"}}}, "set source.start instead"),
         ({"source": {"topics": ["t", "u", "t"]}}, "source.topics names 't' twice"),
+        ({"spark": {"master": "sparkk://h:7077"}}, "local[CORES] or spark://HOST:PORT"),
         ({"job": {"name": "a/b"}}, "job.name: expected 'str' matching"),
     ],
 )

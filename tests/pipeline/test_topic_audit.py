@@ -39,9 +39,11 @@ def audited(
     earliest: int = 0,
     kept: int = 0,
 ) -> Finding:
-    monkeypatch.setattr(
-        topic_audit, "read_range", lambda *_: records(spark, "t", source).where(f"offset >= {earliest}")
-    )
+
+    def read_range(_spark: Any, _job: Any, start: Any, _end: Any) -> Any:
+        return records(spark, "t", source).where(f"offset >= {start['t']['0']}")
+
+    monkeypatch.setattr(topic_audit, "read_range", read_range)
     monkeypatch.setattr(topic_audit, "_target", lambda *_: records(spark, "there", target))
     copied = [
         MapRecord(
@@ -101,7 +103,7 @@ def test_what_either_side_has_deleted_since_is_not_compared(
 ) -> None:
     later = {offset: value for offset, value in TARGET.items() if offset >= 14}
     found = audited(spark, monkeypatch, SOURCE, later, kept=14, earliest=4)
-    assert (found.equal, found.begin, found.unseen) == (True, 5, 5)
+    assert (found.equal, found.begin, found.unseen) == (True, 5, 5), found
 
 
 def test_a_job_that_has_copied_nothing_is_refused(spark: Any) -> None:
