@@ -38,6 +38,7 @@ NAMES: Final[dict[str, str]] = {
     "group": GROUP,
     "queue": "workers",
     "transaction": "<i>billing</i>",
+    "user": "alice",
     "database": "default",
     "vnode": "vnode-1",
     "segment": f"{0:020d}.wal",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from console.client import refusal
-from console.errors import CommandError, UsageError
+from console.errors import Refused, UsageError
 from protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from protocol.messages.describe_acls import DescribeAclsRequest
@@ -152,4 +152,4 @@ def _rule(kind: int, name: str, pattern: int, acl: Any) -> Rule:
 
 def _check(code: int, message: str | None, what: str) -> None:
     if code:
-        raise CommandError(f"{what}: {refusal(code, message or None)}")
+        raise Refused(code, f"{what}: {refusal(code, message or None)}")

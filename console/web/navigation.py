@@ -22,6 +22,7 @@ PLACES: Final = (
     Place("SQL", "/sql", "q"),
     Place("Map", "/map", "m"),
     Place("Databases", "/databases", "d"),
+    Place("Access", "/acls", "a"),
     Place("Logs", "/logs", "l"),
     Place("Health", "/health", "h"),
     Place("Settings", "/settings", "s"),

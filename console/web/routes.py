@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from console.web.fields import name_of
 from console.web.pages import (
+    acls,
     alias,
     columns,
     database_changes,
@@ -29,6 +30,7 @@ from console.web.pages import (
     produce,
     queue_changes,
     queues,
+    quotas,
     records,
     sample,
     searching,
@@ -39,6 +41,7 @@ from console.web.pages import (
     topic_config,
     topics,
     transactions,
+    users,
 )
 from console.web.visit import Route
 
@@ -71,6 +74,9 @@ PAGES = (
     queues,
     queue_changes,
     transactions,
+    acls,
+    users,
+    quotas,
 )
 """The modules of pages; each has its own ROUTES."""
 
