@@ -45,7 +45,12 @@ NAMES: Final[dict[str, str]] = {
 }
 """The value of each name in the patterns of routes."""
 
-NO_PAGES: Final = ("/hanging/abort", "/topics/{topic}/records/{partition}/{offset}/{part}", "/sql/preview")
+NO_PAGES: Final = (
+    "/acls/remove",
+    "/hanging/abort",
+    "/topics/{topic}/records/{partition}/{offset}/{part}",
+    "/sql/preview",
+)
 """Routes that give a file, a part of a page, or need a query."""
 
 WIDTHS: Final = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 390, "height": 800}}
