@@ -136,7 +136,7 @@ def hanging(bootstrap: str, topic: str | None = None) -> list[OpenTransaction]:
 
 
 def _places(bootstrap: str, topic: str | None) -> list[tuple[str, int]]:
-    answer = ask(bootstrap, MetadataRequest(topics=None), 4)
+    answer = ask(bootstrap, MetadataRequest(topics=None, allow_auto_topic_creation=False), 4)
     places = [
         (found.name, partition.partition_index)
         for found in answer.topics

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from console import transaction_admin
 from console.errors import CommandError
+from protocol.messages.metadata import MetadataRequest
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Gateway
@@ -77,3 +80,19 @@ def test_an_id_is_aborted_by_taking_it_over(gateway: Gateway) -> None:
 def test_a_state_that_does_not_exist_is_named(gateway: Gateway) -> None:
     with pytest.raises(CommandError, match="no state 'Open'"):
         transaction_admin.listed("b", states=["Open"])
+
+
+def test_looking_for_what_hangs_asks_for_no_topic_to_be_made(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    before: Any = vars(transaction_admin)["ask"]
+
+    def ask(bootstrap: str, request: Any, version: int) -> Any:
+        asked.append(request)
+        return before(bootstrap, request, version)
+
+    monkeypatch.setattr(transaction_admin, "ask", ask)
+    transaction_admin.hanging("x:1")
+    (places,) = [request for request in asked if isinstance(request, MetadataRequest)]
+    assert not places.allow_auto_topic_creation
