@@ -34,6 +34,8 @@ LISTS: Final = (
     f"/topics/{COLUMNS}/records",
     f"/topics/{COLUMNS}/config",
     "/map",
+    "/transactions",
+    "/queues",
     f"/map?focus={TOPIC}",
     "/topics",
 )
