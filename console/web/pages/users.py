@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from broker.security.scram import Mechanism
-from console.users import ITERATIONS, listed, mechanisms_of, remove, set_password, word_of
+from broker.security.scram import ITERATIONS, Mechanism
+from console.users import listed, mechanisms_of, remove, set_password, word_of
 from console.web.errors import PageError
 from console.web.fields import path_to
 from console.web.paging import page_of
