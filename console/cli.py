@@ -168,7 +168,11 @@ def _unknown(name: str) -> str:
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"kawal: {sentence}", file=sys.stderr)
+    from broker.server.logs import escaped  # not needed by commands that succeed
+
+    # Names that clients chose may be in it; its own lines stay lines.
+    shown = "".join(char if char in "\n\t" else escaped(char) for char in sentence)
+    print(f"kawal: {shown}", file=sys.stderr)
     return code or FAILED
 
 

@@ -107,6 +107,19 @@ def test_a_command_that_fails_ends_with_a_sentence_and_a_code(
     assert capsys.readouterr().err == sentence
 
 
+def test_what_clients_chose_does_not_reach_the_terminal_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_words: list[str]) -> int:
+        raise CommandError("group 'a\x1b[2J\u202eb\udcff' has no offsets\n  t-0: never read")
+
+    monkeypatch.setattr(cli, "_run", fail)
+    assert cli.main(["groups"]) == 1
+    assert capsys.readouterr().err == (
+        "kawal: group 'a\\x1b[2J\\u202eb\\udcff' has no offsets\n  t-0: never read\n"
+    )
+
+
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = f"{sys.executable} -m console.cli config explain | head -1; echo ${{PIPESTATUS[0]}}"
     ended = subprocess.run(
