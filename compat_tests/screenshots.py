@@ -106,6 +106,10 @@ def site() -> Iterator[str]:
             broker.stop()
 
 
+SETTLED_MS: Final = 500
+"""The time in which a page asks for its parts."""
+
+
 def _is_free(port: int) -> bool:
     import socket
 
@@ -123,7 +127,10 @@ def take(browser: Browser, origin: str, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with opened(browser, origin, viewport=WINDOW, color_scheme="light") as (page, watch):
         for name, path in PAGES.items():
-            page.goto(path, wait_until="networkidle")
+            # Not until the network is idle: a page that is live never lets it be.
+            page.goto(path, wait_until="load")
+            page.wait_for_timeout(SETTLED_MS)
+            page.wait_for_function("() => !document.querySelector('.htmx-request')")
             watch.check(page)
             picture = directory / f"console-{name}.png"
             page.screenshot(path=picture)
