@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import http.client
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,9 +27,8 @@ from typing import Final
 from urllib.parse import quote
 
 from benchmarks import proc
-from benchmarks.environment import REPOSITORY
-from benchmarks.rounds import Figures, in_rounds, options_of
-from benchmarks.servers import Server, ServerKind, new_server
+from benchmarks.rounds import WORKING_DIRECTORY, Figures, in_rounds, on_new_server, options_of
+from benchmarks.servers import Server, ServerKind
 from compat_tests.broker import HOST
 from compat_tests.confluent import make_producer
 from compat_tests.kawal_broker import KAWAL
@@ -44,7 +42,6 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 
-WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 COLUMNS: Final = {"kawal.columns": "id bigint, carrier string, delay int"}
 SEARCHES: Final = 3
 RATE: Final = 1_000
@@ -317,16 +314,8 @@ PARTS: Final[dict[str, Callable[[Server, bool], Figures]]] = {
 
 
 def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
-    """Start a gateway on an empty directory, measure one part, and remove it."""
-    WORKING_DIRECTORY.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="console-", dir=WORKING_DIRECTORY))
-    server = new_server(kind, directory / kind)
-    try:
-        server.start()
-        return PARTS[part](server, quick)
-    finally:
-        server.kill()
-        shutil.rmtree(directory)
+    """Measure one part on a server of its own."""
+    return on_new_server(kind, lambda server: PARTS[part](server, quick))
 
 
 def main(words: Sequence[str] | None = None) -> int:

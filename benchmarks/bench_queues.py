@@ -13,25 +13,20 @@ not met.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Final
 
 from benchmarks import proc
-from benchmarks.environment import REPOSITORY
 from benchmarks.queues_clients import Member, drain, idle, join, paced, topic_id_of
-from benchmarks.rounds import Figures, in_rounds, options_of
-from benchmarks.servers import Server, ServerKind, new_server
+from benchmarks.rounds import Figures, in_rounds, on_new_server, options_of
+from benchmarks.servers import Server, ServerKind
 from compat_tests.confluent import make_producer, produce
 from compat_tests.test_share_groups import configure
 from compat_tests.topics import create_topic
 
-WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 PARTITIONS: Final = 4
 MEMBERS: Final = (1, 8, 64)
 RATE: Final = 1_000
@@ -142,16 +137,8 @@ PARTS: Final[dict[str, Callable[[Server, bool], Figures]]] = {
 
 
 def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
-    """Start a server on an empty directory, measure one part, and remove it."""
-    WORKING_DIRECTORY.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="queues-", dir=WORKING_DIRECTORY))
-    server = new_server(kind, directory / kind, SETTINGS)
-    try:
-        server.start()
-        return PARTS[part](server, quick)
-    finally:
-        server.kill()
-        shutil.rmtree(directory)
+    """Measure one part on a server of its own."""
+    return on_new_server(kind, lambda server: PARTS[part](server, quick), SETTINGS)
 
 
 def main(words: Sequence[str] | None = None) -> int:

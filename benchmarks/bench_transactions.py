@@ -11,23 +11,18 @@ answers, Kawal does; `kafka-fsync` syncs, too. Exit code 1: a bar is not met.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
 from typing import Final
 
 from benchmarks import proc
-from benchmarks.environment import REPOSITORY
-from benchmarks.rounds import Figures, in_rounds, options_of
-from benchmarks.servers import Server, ServerKind, new_server
+from benchmarks.rounds import Figures, in_rounds, on_new_server, options_of
+from benchmarks.servers import Server, ServerKind
 from benchmarks.transactions_clients import init_ids, read_committed, transactions_per_second, write
 from compat_tests.topics import create_topic
 
-WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 PARTITIONS: Final = 160
 PER_TRANSACTION: Final = 10_000
 ABORTED: Final = 10
@@ -109,16 +104,8 @@ PARTS: Final[dict[str, Callable[[Server, bool], Figures]]] = {
 
 
 def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
-    """Start a server on an empty directory, measure one part, and remove it."""
-    WORKING_DIRECTORY.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="transactions-", dir=WORKING_DIRECTORY))
-    server = new_server(kind, directory / kind)
-    try:
-        server.start()
-        return PARTS[part](server, quick)
-    finally:
-        server.kill()
-        shutil.rmtree(directory)
+    """Measure one part on a server of its own."""
+    return on_new_server(kind, lambda server: PARTS[part](server, quick))
 
 
 def main(words: Sequence[str] | None = None) -> int:

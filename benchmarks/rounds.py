@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
-from benchmarks.servers import SERVER_KINDS, ServerKind
+from benchmarks.environment import REPOSITORY
+from benchmarks.servers import SERVER_KINDS, Server, ServerKind, new_server
+
+WORKING_DIRECTORY: Final = REPOSITORY / ".cache" / "benchmarks"
 
 Figures = dict[str, float]
 Found = dict[str, dict[str, list[float]]]
@@ -38,3 +44,18 @@ def in_rounds(options: argparse.Namespace, measure: Callable[[ServerKind, str, b
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     return found
+
+
+def on_new_server(
+    kind: ServerKind, work: Callable[[Server], Figures], settings: Mapping[str, str] | None = None
+) -> Figures:
+    """Start a server on an empty directory, do the work with it, and remove both."""
+    WORKING_DIRECTORY.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(dir=WORKING_DIRECTORY))
+    server = new_server(kind, directory / kind, settings)
+    try:
+        server.start()
+        return work(server)
+    finally:
+        server.kill()
+        shutil.rmtree(directory)
