@@ -49,6 +49,7 @@ demo: $(FOR_DEMO) $(SPARK_JARS) ## Land a year of flights with Spark, killed hal
 	@exec $(BIN)/kawal pipe demo --plot demo.png $(ARGS)
 
 bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
+	@.ci/need java gcc
 	@exec $(BIN)/python -m benchmarks $(ARGS)
 
 reliability: $(DEVELOP) ## Break a gateway under stock clients (ARGS='kill --dose 60 --seed 7'; --help lists the rigs)

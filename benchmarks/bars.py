@@ -57,6 +57,8 @@ BARS: tuple[Bar, ...] = (
         for partitions in (1, 100)
     ),
     *(_at_most("latency-all", metric, 1.0, "kafka-fsync") for metric in ("p50_ms", "p99_ms")),
+    _faster("small-records-8x5", 1.0, metric="requests_per_s"),
+    _at_most("small-records-8x5", "p99_ms", 1.0, "kafka-fsync"),
     _at_most("cold-start", "first_answer_s", 0.30),
     _at_most("cold-start", "first_ack_s", 0.45),
     _at_most("memory-idle", "rss_mb", 45),

@@ -116,6 +116,15 @@ def _small(connections: int, in_flight: int, acks: int) -> Case:
     )
 
 
+SMALL_RECORDS = Case(
+    name="small-records-8x5",
+    title="stock producers with a record in each request, 8 x 5 in flight, acks=all",
+    suite="latency",
+    servers=WITH_FSYNC,
+    measure=partial(measure_latency.small_records, connections=8, in_flight=5),
+    quick=True,
+)
+
 LIFE = (
     Case(
         name="cold-start",
@@ -201,6 +210,7 @@ CASES: tuple[Case, ...] = (
     *(_small(4, 5, acks) for acks in ACKS),
     _small(50, 2, -1),
     _small(1_000, 1, -1),
+    SMALL_RECORDS,
     *LIFE,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.bench import Bench
-from benchmarks.clients.jobs import Figures, FixedRateJob, OneInFlightJob, SmallRequestsJob
+from benchmarks.clients.jobs import Figures, FixedRateJob, OneInFlightJob, SmallRecordsJob, SmallRequestsJob
 from benchmarks.scale import MB
 
 RECORD_BYTES = 1_000
@@ -56,5 +56,28 @@ def small_requests(bench: Bench, *, connections: int, in_flight: int, acks: int)
     return {
         "requests_per_s": figures["requests"] / figures["seconds"],
         "cpu_us_per_request": cost.cpu_seconds / figures["requests"] * 1e6,
+        "other_cpu_share": cost.other_cpu_share,
+    }
+
+
+def small_records(bench: Bench, *, connections: int, in_flight: int) -> Figures:
+    """Measure stock producers that send each record in a request of its own."""
+    job = SmallRecordsJob(
+        **bench.address,
+        topic=bench.new_topic(SMALL_PARTITIONS),
+        partitions=SMALL_PARTITIONS,
+        record_bytes=SMALL_RECORD_BYTES,
+        seconds=bench.scale.small_seconds,
+        connections=connections,
+        in_flight=in_flight,
+        wait_for_start=True,
+    )
+    figures, cost = bench.run_ready("small_records", job)
+    return {
+        "requests_per_s": figures["requests"] / figures["seconds"],
+        "cpu_us_per_request": cost.cpu_seconds / figures["requests"] * 1e6,
+        "p50_ms": figures["p50_ms"],
+        "p99_ms": figures["p99_ms"],
+        "client_cpu_seconds": figures["client_cpu_seconds"],
         "other_cpu_share": cost.other_cpu_share,
     }

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks import measure_throughput, proc, scale
 from benchmarks.bench import Bench
-from benchmarks.clients.jobs import ConsumeJob, Job, ProduceJob, SmallRequestsJob
+from benchmarks.clients.jobs import CLIENTS, ConsumeJob, Job, ProduceJob, SmallRecordsJob
 from benchmarks.environment import REPOSITORY
 from benchmarks.servers import new_server
 
@@ -87,7 +87,7 @@ def _gateway() -> Iterator[Bench]:
     server = new_server("kawal", directory)
     server.start()
     try:
-        yield Bench(server, scale.full("librdkafka"))
+        yield Bench(server, scale.full(CLIENTS[0]))
     finally:
         server.kill()
         shutil.rmtree(directory)
@@ -106,7 +106,7 @@ def _load(bench: Bench, options: argparse.Namespace) -> tuple[str, Job]:
     common |= {"record_bytes": size, "acks": options.acks, "seconds": LOAD_SECONDS}
     if options.load == "produce":
         return "produce", ProduceJob(**common)
-    return "small_requests", SmallRequestsJob(**common, connections=4, in_flight=5)
+    return "small_records", SmallRecordsJob(**common, connections=8, in_flight=5)
 
 
 def _start_sampler(pid: int, target: Path, options: argparse.Namespace) -> subprocess.Popen[str]:

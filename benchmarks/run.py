@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--servers", nargs="+", choices=SERVER_KINDS, default=SERVER_KINDS, help="(all)")
     parser.add_argument(
-        "--client", choices=CLIENTS, default=CLIENTS[0], help="what produces and consumes (librdkafka)"
+        "--client", choices=CLIENTS, default=CLIENTS[0], help="what produces and consumes (native)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures go")
     parser.add_argument(

@@ -17,13 +17,14 @@ KINDS: dict[str, tuple[type[jobs.Job], str]] = {
     "one_in_flight": (jobs.OneInFlightJob, "raw_loads"),
     "fixed_rate": (jobs.FixedRateJob, "raw_loads"),
     "small_requests": (jobs.SmallRequestsJob, "raw_loads"),
+    "small_records": (jobs.SmallRecordsJob, "native"),
     "paced": (jobs.PacedJob, "paced"),
     "filter_topic": (jobs.LateFlightsJob, "late_flights"),
     "read_view": (jobs.LateFlightsJob, "late_flights"),
 }
 """Job class and module by kind; an empty module is chosen by the job's client."""
 
-MODULES = {"librdkafka": "rdkafka_loads", "confluent": "confluent", "java": "java"}
+MODULES = {"native": "native", "librdkafka": "rdkafka_loads", "confluent": "confluent", "java": "java"}
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
     job_class, module = KINDS[kind]
     given: dict[str, Any] = json.loads(text)
     job = job_class(**{field.name: given[field.name] for field in fields(job_class) if field.name in given})
-    chosen = module or MODULES[given.get("client", "librdkafka")]
+    chosen = module or MODULES[given.get("client", jobs.CLIENTS[0])]
     # Imported here: each load brings its own client library, and a raw load none.
     load = getattr(importlib.import_module(f"benchmarks.clients.{chosen}"), kind)
     print(json.dumps(load(job)), flush=True)

@@ -9,7 +9,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks.clients import loads
 from benchmarks.clients.jobs import ConsumeJob, Figures, LoadError, ProduceJob
-from benchmarks.clients.rdkafka_loads import READ_AT_ONCE, consumer_settings, producer_settings
+from benchmarks.clients.rdkafka_loads import READ_AT_ONCE
+from benchmarks.clients.settings import consumer_settings, producer_settings
 
 POLL_EVERY = 500
 """Records between two polls of the producer."""

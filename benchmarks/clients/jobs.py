@@ -7,8 +7,9 @@ from dataclasses import dataclass
 ClientKind = str
 """One of CLIENTS."""
 
-CLIENTS = ("librdkafka", "confluent", "java")
-"""librdkafka by its C interface, the same by the confluent-kafka package, or Kafka's own Java tools."""
+CLIENTS = ("native", "librdkafka", "confluent", "java")
+"""A program of C over librdkafka; the library by its C interface from Python, or by the confluent-kafka
+package; Kafka's own Java tools."""
 
 Figures = dict[str, float]
 """The figures of a load, by name; times are in seconds unless the name says otherwise."""
@@ -58,7 +59,7 @@ class ProduceJob(Job):
     client_cpu_seconds.
     """
 
-    client: ClientKind = "librdkafka"
+    client: ClientKind = CLIENTS[0]
     seconds: float = 0.0
     """0: until `records`."""
     records: int = 0
@@ -96,7 +97,7 @@ class ConsumeJob(Job):
     Answers: records, seconds, started_at, ended_at, client_cpu_seconds.
     """
 
-    client: ClientKind = "librdkafka"
+    client: ClientKind = CLIENTS[0]
     records: int
     limit_seconds: float = 60.0
     wait_for_start: bool = False
@@ -134,6 +135,20 @@ class SmallRequestsJob(Job):
     seconds: float
     connections: int
     in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallRecordsJob(Job):
+    """The job of many producers of librdkafka, each with `in_flight` requests of one record.
+
+    Before the clock runs every producer is connected.  Answers: requests, seconds, p50_ms and p99_ms from the
+    call of the producer to its report, client_cpu_seconds.
+    """
+
+    seconds: float
+    connections: int
+    in_flight: int
+    wait_for_start: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,39 +11,12 @@ from ctypes import addressof, c_void_p, sizeof
 from benchmarks.clients import loads, rdkafka
 from benchmarks.clients.jobs import ConsumeJob, Figures, LoadError, ProduceJob
 from benchmarks.clients.rdkafka import LIBRARY, Client, Message, destroy_message
-
-QUEUE_KIB = 64 * 1024
-"""The queue of the producer: 0.2 s of a fast broker's work, and a short tail with a slow one."""
+from benchmarks.clients.settings import consumer_settings, producer_settings
 
 CALL_BYTES = 64 * 1024
 """The bytes handed over per call: enough to make the call itself free."""
 
 READ_AT_ONCE = 10_000
-
-
-def producer_settings(job: ProduceJob) -> dict[str, str]:
-    """Return librdkafka's settings for a producer job; all others are librdkafka's defaults."""
-    return {
-        "bootstrap.servers": job.bootstrap,
-        "acks": str(job.acks),
-        "linger.ms": str(job.linger_ms),
-        "batch.size": str(job.batch_bytes),
-        "queue.buffering.max.kbytes": str(QUEUE_KIB),
-        "queue.buffering.max.messages": "10000000",
-        "delivery.report.only.error": "true",
-    }
-
-
-def consumer_settings(job: ConsumeJob) -> dict[str, str]:
-    """Return librdkafka's settings for a consumer job."""
-    return {
-        "bootstrap.servers": job.bootstrap,
-        "auto.offset.reset": "error",
-        # By default a full queue stops fetching for a second, which would be measured as the broker's time.
-        "queued.min.messages": "10000000",
-        "queued.max.messages.kbytes": str(256 * 1024),
-        "fetch.queue.backoff.ms": "1",
-    }
 
 
 class _Producer:
