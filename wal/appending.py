@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from wal.errors import OffsetOutOfRange, StreamDropped, WalError
@@ -15,6 +16,7 @@ from wal.format import (
     empty_batch,
 )
 from wal.frame import OpenFrame, Run
+from wal.ledgers import Flags, Ledgers, Limits, Mark
 from wal.lookup import bytes_between, end_of_data
 from wal.meta import drop_meta, leader_epoch_meta, log_start_meta, opaque_meta, retired_meta
 from wal.named_producers import NONE, NamedWrite, States, named_meta
@@ -22,6 +24,7 @@ from wal.producers import ProducerStamp
 from wal.reading import LogReading
 from wal.segment import Segment
 from wal.state import LogState
+from wal.stream import Stream
 from wal.transactions import TRANSACTIONAL_BIT, TransactionMarker, read_marker
 
 FRAME_RECORDS_MAX: Final = 2**31
@@ -89,8 +92,7 @@ class LogAppending(LogReading):
             raise self._refused.with_traceback(None)
         if state.full and not reserved:
             raise state.disk_full()
-        size = len(batch)
-        prefix = _unpack_prefix(batch)
+        size, prefix = len(batch), _unpack_prefix(batch)
         assert (prefix[1], prefix[3]) == (size - 12, 2)
         stream = state.streams.get(stream_id)
         if stream is None:
@@ -105,9 +107,9 @@ class LogAppending(LogReading):
             or frame.next_version - frame.base_version > FRAME_RECORDS_MAX - count
         ):
             frame = self._next_frame()
-        base, version = stream.next_offset, frame.next_version
-        next_offset = base + count
-        epoch = stream.leader_epoch
+        mark = None if stream.ledgers is None else self._count_entry(stream, stream.ledgers, size)
+        base, version, epoch = stream.next_offset, frame.next_version, stream.leader_epoch
+        stream.next_offset = next_offset = base + count
         _pack_offset(batch, 0, base)
         _pack_epoch(batch, LEADER_EPOCH_POSITION, epoch)
         entry = _pack_entry(
@@ -116,7 +118,6 @@ class LogAppending(LogReading):
         if (run := frame.runs.get(stream_id)) is None:
             run = frame.runs[stream_id] = Run(stream)
         run.add(entry, batch, base, next_offset, size, prefix[8], version)
-        stream.next_offset = next_offset
         frame.entry_count += 1
         frame.payload_bytes += size
         frame.next_version = state.next_version = version + count
@@ -125,7 +126,42 @@ class LogAppending(LogReading):
             frame.producers_token = state.producers.token
         if named is not None:
             self._note_named(stream_id, named, prefix)
+        if mark is not None:
+            self._append_mark(stream_id, mark)
         return Appended(base, next_offset, version)
+
+    def count_entries(self, stream_id: int, limits: Callable[[], Limits]) -> None:
+        """Count the stream's batches, in ledgers with these limits; to be called before its first append.
+
+        After a restart it gives the limits again; what was counted is known.
+        """
+        stream = self._state.stream(stream_id)
+        if stream.ledgers is None:
+            stream.ledgers = Ledgers()
+            if stream.next_offset:
+                stream.ledgers.lose_count()  # a repair has lost the stream's first mark
+        stream.ledgers.limits = limits
+
+    def _count_entry(self, stream: Stream, ledgers: Ledgers, size_bytes: int) -> Mark | None:
+        """Count the next batch; return the mark for its frame, if one is due."""
+        mark = ledgers.take(
+            size_bytes, epoch=stream.leader_epoch, offset=stream.next_offset, wall_ms=self._wall_ms
+        )
+        if mark is not None:
+            stream.leader_epoch = mark.ledger_id
+        return mark
+
+    def _append_mark(self, stream_id: int, mark: Mark) -> None:
+        """Add a mark to the frame of the batch that was appended just now."""
+        self._append_meta(stream_id, mark.encode())
+        if mark.flags & Flags.BEGINS:
+            assert self._open is not None
+            # An id given out again after a power failure would stand for two batches.
+            self._open.must_sync = True
+
+    @property
+    def _wall_ms(self) -> int:
+        return self._state.now_ms + self._state.wall_offset_ms
 
     def keep_together(self, size_bytes: int, *, entries: int, records: int) -> None:
         """Have the next appends, up to so many in all, join one frame: a crash keeps all of them or none.
@@ -224,20 +260,30 @@ class LogAppending(LogReading):
         """Begin a new leader epoch at the stream's log end; it must be above the last one."""
         stream = self._state.stream(stream_id)
         assert epoch > stream.leader_epoch
-        self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
+        if stream.ledgers is None:
+            self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
+        else:
+            mark = stream.ledgers.begin(epoch, offset=stream.next_offset, wall_ms=self._wall_ms)
+            self._append_mark(stream_id, mark)
         stream.leader_epoch = epoch
 
     def begin_leader_epoch(self) -> None:
-        """Begin an epoch in every stream, above all that the log has: what follows is another history."""
+        """Begin an epoch in every stream, above all that the log has: what follows is another history.
+
+        A stream with ledgers has epochs of its own, which the others do not follow.
+        """
         epoch = self.largest_leader_epoch() + 1
         for stream_id in list(self.streams()):
-            self.set_leader_epoch(stream_id, epoch)
+            stream = self._state.streams[stream_id]
+            self.set_leader_epoch(stream_id, epoch if stream.ledgers is None else stream.leader_epoch + 1)
 
     def fill_lost_offsets(self, stream_id: int) -> None:
         """Append an empty batch over the offsets, if any, between a stream's last batch and its end."""
         stream = self._state.stream(stream_id)
         end, last = stream.high_watermark, max(stream.log_start, end_of_data(self._state, stream_id))
         if last < end:
+            if stream.ledgers is not None:
+                stream.ledgers.lose_count()
             stream.next_offset = stream.high_watermark = last
             self.append(stream_id, empty_batch(end - last), reserved=True)
 

@@ -7,8 +7,9 @@ A checkpoint is the durable state of all streams after the frame `sequence - 1`;
 there. A witness says how far the log was synced, so that bytes missing at its end are noticed. Appends
 wait for neither.
 
-    checkpoint := header table{4} producers named crc[4]
-                                                        tables: segments, streams, leader epochs, compactions
+    checkpoint := header table{7} producers named crc[4]
+                                                        tables: segments, streams, leader epochs, compactions,
+                                                                counted streams, ledgers, marks
     table      := column*                               each column u64 or i64
     producers  := the bytes of `wal.producer_snapshot`, with transactions
     named      := the bytes of `wal.named_snapshot`
@@ -26,6 +27,8 @@ from crc32c import crc32c
 
 from wal.disk import Disk
 from wal.format import SEAL_BLOCK_BYTES
+from wal.ledger_snapshot import CODES as LEDGER_CODES
+from wal.ledger_snapshot import CountedStream, Table, streams_of, tables_of
 from wal.named_producers import NamedSnapshot
 from wal.named_snapshot import decode as decode_named
 from wal.named_snapshot import encode as encode_named
@@ -36,8 +39,8 @@ from wal.unreadable import PatientReader
 from wal.whole_files import load_generations, replace_file
 
 CHECKPOINT_MAGIC = b"KAWALCKP"
-CHECKPOINT_FORMAT = 3
-"""Format 1 has no table of compactions, 1 and 2 have no named producers."""
+CHECKPOINT_FORMAT = 4
+"""Format 1 has no table of compactions, 1 and 2 have no named producers, 1 to 3 count no entries."""
 
 CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
 CHECKPOINT_TEMPORARY = "checkpoint.tmp"
@@ -46,7 +49,8 @@ CHECKPOINT_TEMPORARY = "checkpoint.tmp"
 CHECKPOINT_HEADERS = {
     1: struct.Struct("<8sHHIQQQQI3IQ"),
     2: struct.Struct("<8sHHIQQQQI4IQ"),
-    CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI4IQQ"),
+    3: struct.Struct("<8sHHIQQQQI4IQQ"),
+    CHECKPOINT_FORMAT: struct.Struct("<8sHHIQQQQI7IQQ"),
 }
 CHECKPOINT_START = struct.Struct("<8sH")
 CLEAN = 1
@@ -61,16 +65,14 @@ EPOCH_COLUMNS = "Qqq"
 # stream id, epoch, first offset
 COMPACTION_COLUMNS = "QqQ"
 # stream id, offset below which copies are read, stream id of the copies
-TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS, COMPACTION_COLUMNS)
-TABLES_BY_FORMAT = {1: TABLES[:3], 2: TABLES, CHECKPOINT_FORMAT: TABLES}
+TABLES = (SEGMENT_COLUMNS, STREAM_COLUMNS, EPOCH_COLUMNS, COMPACTION_COLUMNS, *LEDGER_CODES)
+TABLES_BY_FORMAT = {1: TABLES[:3], 2: TABLES[:4], 3: TABLES[:4], CHECKPOINT_FORMAT: TABLES}
 
 WITNESS_MAGIC = b"KAWALWIT"
 WITNESS_NAME = "witness"
 WITNESS_SLOTS = 2
 WITNESS = struct.Struct("<8sQQQQ")
 CRC = struct.Struct("<I")
-
-Table = list["array[int]"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,13 +94,18 @@ class Checkpoint:
     streams: Table
     epochs: Table
     compactions: Table
+    counted: list[CountedStream]
+    """The ledgers and marks of the streams that have some."""
     producers: ProducerSnapshot
     named: NamedSnapshot
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     """Return the bytes of a checkpoint file."""
-    tables = (checkpoint.segments, checkpoint.streams, checkpoint.epochs, checkpoint.compactions)
+    tables = (
+        checkpoint.segments, checkpoint.streams, checkpoint.epochs, checkpoint.compactions,
+        *tables_of(checkpoint.counted),
+    )  # fmt: skip
     producers, named = encode_producers(checkpoint.producers), encode_named(checkpoint.named)
     header = CHECKPOINT_HEADERS[CHECKPOINT_FORMAT].pack(
         CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN if checkpoint.clean else 0, checkpoint.vnode_id,
@@ -128,17 +135,18 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
     if size != end or crc32c(memoryview(data)[:end]) != CRC.unpack_from(data, end)[0]:
         return None
     tables, position = _decode_tables(data, header.size, columns, rows)
+    tables += map(empty_table, TABLES[len(tables) :])
     try:
         middle = position + tails[0]
         producers = decode_producers(memoryview(data)[position:middle])
         named = decode_named(memoryview(data)[middle:end])
+        counted = streams_of(*tables[4:])
     except ValueError:
         return None
     return Checkpoint(
         vnode_id=vnode_id, generation=generation, sequence=sequence, durable_sequence=durable,
         version=next_version, last_crc=last_crc, clean=bool(flags & CLEAN), segments=tables[0],
-        streams=tables[1], epochs=tables[2],
-        compactions=tables[3] if len(tables) > 3 else empty_table(COMPACTION_COLUMNS), producers=producers,
+        streams=tables[1], epochs=tables[2], compactions=tables[3], counted=counted, producers=producers,
         named=named,
     )  # fmt: skip
 

@@ -225,7 +225,7 @@ def _job(
         last_crc=tail.last_crc,
         totals=tail.totals,
         closes=closes,
-        needs_sync=state.options.durability == "disk" or built is None or closes,
+        needs_sync=(state.options.durability == "disk" or built is None or closes or built.frame.must_sync),
         seal=seal,
         create=create,
     )
@@ -288,6 +288,8 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
         position += run.size_bytes
         stream.high_watermark = run.next_offset
         stream.size_bytes += run.size_bytes
+        if stream.ledgers is not None:
+            stream.ledgers.written(len(run.entries), run.size_bytes)
         if stream_id < COPIES_BIT:
             advanced.append(Advanced(stream_id, stream.high_watermark, run.size_bytes))
             cached_bytes += run.size_bytes
@@ -309,6 +311,8 @@ def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
         for run in frame.runs.values():
             stream = run.stream
             stream.next_offset = stream.high_watermark
+            if stream.ledgers is not None:
+                stream.ledgers.revert()
         for meta in frame.metas:
             undo_meta(state, meta.stream_id, meta.payload)
     state.producers.revert()

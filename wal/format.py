@@ -99,7 +99,8 @@ class MetaKind(IntEnum):
     COMPACTED = 5
     """i64 offset below which the copies count, u64 stream of the copies, u64 bytes that they replace."""
     NAMED = 6
-    """States of named producers: see `wal.named_producers`."""
+    MARK = 7
+    """States of named producers, the ordinal of a batch: see `wal.named_producers` and `wal.ledgers`."""
 
 
 COPIES_BIT = 1 << 63

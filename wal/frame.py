@@ -111,7 +111,7 @@ class OpenFrame:
     """The batches and meta entries appended since the last frame was closed."""
 
     __slots__ = (
-        "base_version", "entry_count", "metas", "named_token", "next_version", "payload_bytes",
+        "base_version", "entry_count", "metas", "must_sync", "named_token", "next_version", "payload_bytes",
         "producers_token", "runs",
     )  # fmt: skip
 
@@ -124,6 +124,8 @@ class OpenFrame:
         """The token of the producers' changes that become durable with this frame."""
         self.named_token = 0
         """The same of the named producers' changes."""
+        self.must_sync = False
+        """Whether it counts only once it is synced, even with durability `os`."""
         self.runs: dict[int, Run] = {}
         self.metas: list[MetaRecord] = []
 

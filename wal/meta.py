@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wal.format import COMPACTED_META, LEADER_EPOCH_META, LOG_START_META, RETIRED_META, MetaKind
+from wal.ledgers import Flags, Ledgers, Mark, read_mark
 from wal.state import LogState
 from wal.stream import Stream
 
@@ -45,6 +46,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
         _, offset, released_bytes = LOG_START_META.unpack(payload)
         move_log_start(state.stream(stream_id), offset, released_bytes)
         move_copies_start(state, state.stream(stream_id))
+        trim_ledgers(state.stream(stream_id))
         if state.announced_starts.get(stream_id, offset) <= offset:
             state.announced_starts.pop(stream_id, None)
         state.producers.log_start_moved(stream_id, offset)
@@ -53,10 +55,9 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
         forget_stream(state, stream_id)
     elif kind == MetaKind.LEADER_EPOCH:
         _, epoch, offset = LEADER_EPOCH_META.unpack(payload)
-        stream = state.stream(stream_id)
-        stream.leader_epoch = max(stream.leader_epoch, epoch)
-        if not stream.epochs or stream.epochs[-1][0] < epoch:
-            stream.epochs = (*_epochs_before(stream, offset), (epoch, offset))
+        state.stream(stream_id).begin_epoch(epoch, offset)
+    elif kind == MetaKind.MARK:
+        put_mark(state, stream_id, read_mark(payload))
     elif kind == MetaKind.RETIRED:
         base_version = RETIRED_META.unpack(payload)[1]
         state.retired_bases.add(base_version)
@@ -76,18 +77,24 @@ def undo_meta(state: LogState, stream_id: int, payload: bytes) -> None:
         state.announced_starts.pop(stream_id, None)
     elif kind == MetaKind.DROP and stream is not None:
         stream.dropped = False
-    elif kind == MetaKind.LEADER_EPOCH and stream is not None:
+    elif kind in (MetaKind.LEADER_EPOCH, MetaKind.MARK) and stream is not None:
         stream.leader_epoch = stream.epochs[-1][0] if stream.epochs else 0
+        if stream.ledgers is not None:
+            stream.ledgers.revert()
     elif kind == MetaKind.RETIRED:
         state.retiring_bases.discard(RETIRED_META.unpack(payload)[1])
 
 
-def _epochs_before(stream: Stream, offset: int) -> tuple[tuple[int, int], ...]:
-    """Return the epochs that have records below `offset` and are not all deleted."""
-    kept = [(epoch, start) for epoch, start in stream.epochs if start < offset]
-    while len(kept) > 1 and kept[1][1] <= stream.log_start:
-        del kept[0]
-    return tuple(kept)
+def put_mark(state: LogState, stream_id: int, mark: Mark) -> bool:
+    """Keep a durable mark of a stream's entries; return whether it is new."""
+    stream = state.stream(stream_id)
+    if stream.ledgers is None:
+        stream.ledgers = Ledgers()
+    is_new = stream.ledgers.put(mark)
+    if is_new and mark.flags & Flags.BEGINS:
+        state.ledgers_begun += 1
+        stream.begin_epoch(mark.ledger_id, mark.offset)
+    return is_new
 
 
 def let_copies_count(
@@ -126,6 +133,12 @@ def forget_copies(state: LogState, copies_id: int) -> None:
     copies = state.streams.pop(copies_id, None) if copies_id else None
     if copies is not None:
         copies.dropped = copies.forgotten = True
+
+
+def trim_ledgers(stream: Stream) -> None:
+    """Forget the ledgers and marks before the log start."""
+    if stream.ledgers is not None:
+        stream.ledgers.trim(stream.log_start)
 
 
 def move_log_start(stream: Stream, offset: int, released_bytes: int) -> None:

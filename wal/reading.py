@@ -90,8 +90,9 @@ class LogReading:
         return stream.leader_epoch if stream is not None else 0
 
     def largest_leader_epoch(self) -> int:
-        """Return the largest leader epoch of any stream."""
-        return max((stream.leader_epoch for stream in self._state.streams.values()), default=0)
+        """Return the largest leader epoch of any stream, but for those with ledgers."""
+        streams = self._state.streams.values()
+        return max((stream.leader_epoch for stream in streams if stream.ledgers is None), default=0)
 
     def leader_epochs(self, stream_id: int) -> list[tuple[int, int]]:
         """Return every leader epoch of the stream with its first offset, oldest first."""

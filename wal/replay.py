@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from wal.disk import Buffer
 from wal.format import ENTRY, PRODUCER_ID, PRODUCER_ID_POSITION, EntryKind, FrameKind, MetaKind
-from wal.meta import apply_meta
+from wal.ledgers import read_mark
+from wal.meta import apply_meta, put_mark
 from wal.producers import HEAD_BYTES
 from wal.scan import FoundFrame
 from wal.state import LogState
+from wal.stream import Stream
 
 
 def replay_frame(state: LogState, frame: FoundFrame) -> None:
@@ -17,19 +20,24 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
     payload = frame.payload
     start = 0
     streams = state.streams
-    for stream_id, kind, _, _, base_offset, count, size_bytes, timestamp, _, _ in ENTRY.iter_unpack(
+    for stream_id, kind, _, epoch, base_offset, count, size_bytes, timestamp, _, _ in ENTRY.iter_unpack(
         frame.table
     ):
         end = start + size_bytes
         if kind == EntryKind.META:
             if payload[start] == MetaKind.NAMED:
                 state.named.replay(payload[start:end])
-            apply_meta(state, stream_id, payload[start:end])
+            elif payload[start] == MetaKind.MARK:
+                replay_mark(state, stream_id, payload[start:end], frame.table)
+            else:
+                apply_meta(state, stream_id, payload[start:end])
         else:
             stream = streams.get(stream_id)
             if stream is None:
                 stream = state.stream(stream_id)
             if base_offset >= stream.next_offset:
+                if stream.ledgers is not None:
+                    replay_entry(state, stream, base_offset, size_bytes, epoch)
                 stream.next_offset = stream.high_watermark = base_offset + count
                 stream.size_bytes += size_bytes
                 if timestamp > stream.max_timestamp:
@@ -41,3 +49,29 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
                         stream_id, payload[start : start + HEAD_BYTES], ingest_ms=state.now_ms
                     )
         start = end
+
+
+def replay_entry(state: LogState, stream: Stream, base_offset: int, size_bytes: int, epoch: int) -> None:
+    """Count a batch of a stream with ledgers."""
+    assert stream.ledgers is not None
+    wall_ms = state.now_ms + state.wall_offset_ms
+    stream.ledgers.replay(
+        size_bytes, offset=base_offset, epoch=epoch, due=stream.next_offset, wall_ms=wall_ms
+    )
+    if epoch > stream.leader_epoch:
+        stream.begin_epoch(epoch, base_offset)  # a repair may have lost its mark
+
+
+def replay_mark(state: LogState, stream_id: int, payload: bytes | memoryview, table: Buffer) -> None:
+    """Keep a mark, and count on from it: the frame's batches at and after it were counted before."""
+    mark = read_mark(payload)
+    if not put_mark(state, stream_id, mark):
+        return
+    sizes = [
+        entry[6]
+        for entry in ENTRY.iter_unpack(table)
+        if entry[0] == stream_id and entry[1] != EntryKind.META and entry[4] >= mark.offset
+    ]
+    ledgers = state.stream(stream_id).ledgers
+    assert ledgers is not None
+    ledgers.resume(mark.ordinal + len(sizes), mark.total_bytes + sum(sizes))

@@ -8,11 +8,11 @@ from wal.checkpoint import (
     SEGMENT_COLUMNS,
     STREAM_COLUMNS,
     Checkpoint,
-    Table,
     empty_table,
     table_of,
 )
 from wal.index_parts import Part, take_part
+from wal.ledger_snapshot import CountedStream, Table
 from wal.segment import Segment, Totals, part_path, segment_name
 from wal.state import LogState
 from wal.stream import Stream
@@ -55,6 +55,7 @@ class Capture:
         self._columns: Table = empty_table(STREAM_COLUMNS)
         self._epochs: list[tuple[int, int, int]] = []
         self._compactions: list[tuple[int, int, int]] = []
+        self._counted: list[CountedStream] = []
 
     def step(self) -> bool:
         """Capture a slice; return whether it was the last one."""
@@ -68,7 +69,9 @@ class Capture:
         timestamps.extend([stream.max_timestamp for stream in streams])
         offsets.extend([stream.max_timestamp_offset for stream in streams])
         for stream in streams:
-            if stream.epochs:
+            if stream.ledgers is not None and stream.ledgers.ledgers:
+                self._counted.append(CountedStream.of(stream.stream_id, stream.ledgers))
+            elif stream.epochs:
                 self._epochs += [(stream.stream_id, epoch, start) for epoch, start in stream.epochs]
             if stream.copies_id:
                 self._compactions.append((stream.stream_id, stream.clean_end, stream.copies_id))
@@ -90,6 +93,7 @@ class Capture:
             streams=self._columns,
             epochs=table_of(EPOCH_COLUMNS, self._epochs),
             compactions=table_of(COMPACTION_COLUMNS, self._compactions),
+            counted=self._counted,
             producers=state.producers.snapshot(),
             named=state.named.snapshot(),
         )
@@ -118,6 +122,10 @@ def restore(state: LogState, checkpoint: Checkpoint) -> list[Segment]:
         stream.leader_epoch = epoch
     for stream_id, clean_end, copies_id in zip(*checkpoint.compactions, strict=True):
         streams[stream_id].clean_end, streams[stream_id].copies_id = clean_end, copies_id
+    for counted in checkpoint.counted:
+        stream = streams[counted.stream_id]
+        stream.ledgers, stream.epochs = counted.restored(), counted.epochs()
+        stream.leader_epoch = stream.ledgers.epoch
     # Idleness counts on a clock that does not survive the process: it restarts for every producer.
     for states in checkpoint.producers.states:
         for producer_id, producer in states.items():

@@ -40,6 +40,8 @@ class LogState:
         """The number of deletions since the start: log starts moved, streams dropped, segments removed."""
         self.compactions = 0
         """The number of passes of compaction that count, since the start."""
+        self.ledgers_begun = 0
+        """The number of ledgers that have begun durably since the start."""
         self.segments = Segments()
         self.unindexed = True
         """Whether a sealed segment may be without its `.idx`."""

@@ -26,15 +26,16 @@ from wal.segment import SUFFIX
 from wal.used_vnodes import UsedVnodes
 from wal.whole_files import read_file, replace_file
 
-STORE_FORMAT = 3
+STORE_FORMAT = 4
 """The format of a data directory; any change that an older program would misunderstand raises it.
 
 1   segments of format 1
 2   also segments of format 2, which may hold compaction's copies
 3   also meta entries and checkpoints with named producers
+4   also with ledgers and marks
 """
 
-OLDER_FORMATS = (1, 2)
+OLDER_FORMATS = (1, 2, 3)
 """Formats that the first start raises to `STORE_FORMAT`, by the marker alone: the files are read as they
 are. From then on older programs refuse the directory."""
 

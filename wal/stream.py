@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator
 
 from wal.format import COPIES_BIT
+from wal.ledgers import Ledgers
 from wal.scan import NO_TIMESTAMP
 
 
@@ -22,6 +24,7 @@ class Stream:
         "forgotten",
         "high_watermark",
         "leader_epoch",
+        "ledgers",
         "log_start",
         "max_timestamp",
         "max_timestamp_offset",
@@ -58,6 +61,8 @@ class Stream:
         self.leader_epoch = 0
         self.epochs: tuple[tuple[int, int], ...] = ()
         """(epoch, first offset) of every epoch after 0, oldest first."""
+        self.ledgers: Ledgers | None = None
+        """The numbers of its batches, where they are counted: a topic with kawal.message.ids."""
         self.dropped = False
         """Whether a drop was appended: no further batch is accepted."""
         self.forgotten = False
@@ -67,15 +72,35 @@ class Stream:
 
     def epoch_at(self, offset: int) -> int:
         """Return the leader epoch in which the record at an offset was written."""
-        for epoch, start in reversed(self.epochs):
-            if start <= offset:
-                return epoch
-        return 0
+        row = bisect_right(self.epochs, offset, key=_start_of)
+        return self.epochs[row - 1][0] if row else 0
+
+    def epoch_up_to(self, epoch: int) -> tuple[int, int]:
+        """Return the largest leader epoch up to a given one, and the offset at which it ends."""
+        row = bisect_right(self.epochs, epoch, key=_epoch_of)
+        end = self.epochs[row][1] if row < len(self.epochs) else self.high_watermark
+        return self.epochs[row - 1][0] if row else 0, end
+
+    def begin_epoch(self, epoch: int, offset: int) -> None:
+        """Note that a durable epoch begins there; epochs without records, or all deleted, are forgotten."""
+        self.leader_epoch = max(self.leader_epoch, epoch)
+        if epoch and (not self.epochs or self.epochs[-1][0] < epoch):
+            end = bisect_left(self.epochs, offset, key=_start_of)
+            first = max(0, bisect_right(self.epochs, self.log_start, hi=end, key=_start_of) - 1)
+            self.epochs = (*self.epochs[first:end], (epoch, offset))
 
     @property
     def data_start(self) -> int:
         """The offset below which no original batch is read: it is deleted, or its copy is read."""
         return max(self.log_start, self.clean_end)
+
+
+def _epoch_of(begun: tuple[int, int]) -> int:
+    return begun[0]
+
+
+def _start_of(begun: tuple[int, int]) -> int:
+    return begun[1]
 
 
 class StreamIds(Container[int], Iterable[int]):

@@ -25,6 +25,8 @@ from wal.checkpoint import (
     write_checkpoint,
     write_witness,
 )
+from wal.ledger_snapshot import CountedStream
+from wal.ledgers import Ledger
 from wal.memory_disk import MemoryDisk
 from wal.named_producers import STATE, NamedSnapshot, NamedState
 from wal.producer_snapshot import ProducerSnapshot
@@ -45,6 +47,7 @@ def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
         streams=table_of(STREAM_COLUMNS, STREAMS),
         epochs=table_of(EPOCH_COLUMNS, [(7, 1, 50)]),
         compactions=table_of(COMPACTION_COLUMNS, [(7, 40, 1 << 63 | 9)]),
+        counted=[],
         producers=ProducerSnapshot([]),
         named=NamedSnapshot({}),
     )
@@ -71,38 +74,51 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
     )
 
 
-def test_a_checkpoint_from_before_compaction_is_read() -> None:
-    original = checkpoint()
+def of_format(version: int, original: Checkpoint) -> bytes:
+    """Return the bytes that programs of an older format wrote; the checkpoint must not have more."""
     now = encode_checkpoint(original)
-    magic, _, *fields = CHECKPOINT_HEADERS[3].unpack_from(now)
-    compactions = sum(len(column.tobytes()) for column in original.compactions)
-    body = now[CHECKPOINT_HEADERS[3].size : -4]
-    tables = sum(
-        len(column.tobytes())
-        for table in (original.segments, original.streams, original.epochs)
-        for column in table
-    )
-    del fields[-3], fields[-1]  # rows of compactions, bytes of named producers
-    old = CHECKPOINT_HEADERS[1].pack(magic, 1, *fields) + body[:tables] + body[tables + compactions :]
+    magic, _, *fields = CHECKPOINT_HEADERS[4].unpack_from(now)
+    body = now[CHECKPOINT_HEADERS[4].size : -CRC.size]
+    del fields[-5:-2]  # rows of counted streams, ledgers and marks
+    if version < 3:
+        del fields[-1]  # bytes of named producers
+    if version < 2:
+        columns = (*original.segments, *original.streams, *original.epochs)
+        start = sum(len(column.tobytes()) for column in columns)
+        end = start + sum(len(column.tobytes()) for column in original.compactions)
+        del fields[-2]
+        body = body[:start] + body[end:]
+    old = CHECKPOINT_HEADERS[version].pack(magic, version, *fields) + body
+    return old + CRC.pack(crc32c(old))
 
-    decoded = decode_checkpoint(old + CRC.pack(crc32c(old)))
+
+def test_checkpoints_of_older_formats_are_read() -> None:
+    original = checkpoint()
+
+    found = {version: decode_checkpoint(of_format(version, original)) for version in (1, 2, 3)}
+
+    for version, decoded in found.items():
+        assert decoded is not None, version
+        assert (decoded.streams, decoded.epochs) == (original.streams, original.epochs)
+        assert decoded.compactions == (
+            original.compactions if version > 1 else table_of(COMPACTION_COLUMNS, [])
+        )
+        assert (decoded.named, decoded.counted) == (NamedSnapshot({}), [])
+
+
+def test_ledgers_and_marks_come_back_as_they_were() -> None:
+    counted = [
+        CountedStream(
+            7, 30, 9_000, False, (Ledger(0, 0, 0, 0, 5), Ledger(3, 50, 20, 6_000, 9, 2)),
+            array("q", [0, 50]), array("q", [0, 20]),
+        ),
+        CountedStream(2**63, 1, 70, True, (Ledger(1, 4, 0, 0, 5),), array("q"), array("q")),
+    ]  # fmt: skip
+
+    decoded = decode_checkpoint(encode_checkpoint(replace(checkpoint(), counted=counted)))
 
     assert decoded is not None
-    assert (decoded.streams, decoded.epochs) == (original.streams, original.epochs)
-    assert decoded.compactions == table_of(COMPACTION_COLUMNS, [])
-
-
-def test_a_checkpoint_from_before_named_producers_is_read() -> None:
-    original = checkpoint()
-    now = encode_checkpoint(original)
-    magic, _, *fields = CHECKPOINT_HEADERS[3].unpack_from(now)
-    old = CHECKPOINT_HEADERS[2].pack(magic, 2, *fields[:-1]) + now[CHECKPOINT_HEADERS[3].size : -4]
-
-    decoded = decode_checkpoint(old + CRC.pack(crc32c(old)))
-
-    assert decoded is not None
-    assert (decoded.streams, decoded.compactions) == (original.streams, original.compactions)
-    assert decoded.named == NamedSnapshot({})
+    assert decoded.counted == counted
 
 
 def test_no_damaged_checkpoint_is_taken() -> None:

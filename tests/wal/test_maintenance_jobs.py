@@ -56,6 +56,7 @@ def checkpoint(generation: int = 0) -> Checkpoint:
         vnode_id=0, generation=generation, sequence=12, durable_sequence=12, version=9, last_crc=1,
         clean=False, segments=empty_table(SEGMENT_COLUMNS), streams=empty_table(STREAM_COLUMNS),
         epochs=empty_table(EPOCH_COLUMNS), compactions=empty_table(COMPACTION_COLUMNS),
+        counted=[],
         producers=ProducerSnapshot([]),
         named=NamedSnapshot({}),
     )  # fmt: skip

@@ -63,7 +63,7 @@ def test_ours_is_told_with_its_format_and_owner(tmp_path: Path) -> None:
     store(tmp_path)
     (found,) = directory(tmp_path)
     assert found.verdict == "ok"
-    assert "has format 3, cluster c1, node 7, 1 logs" in found.text
+    assert "has format 4, cluster c1, node 7, 1 logs" in found.text
     assert "process 12" in directory(tmp_path, holder=12)[1].text
     assert "(unknown)" in directory(tmp_path, holder=0)[1].text
 
@@ -71,7 +71,7 @@ def test_ours_is_told_with_its_format_and_owner(tmp_path: Path) -> None:
 def test_another_format_is_a_problem(tmp_path: Path) -> None:
     store(tmp_path)
     marker = tmp_path / "kawal.json"
-    marker.write_text(marker.read_text().replace('"format": 3', '"format": 9'))
+    marker.write_text(marker.read_text().replace('"format": 4', '"format": 9'))
     (found,) = directory(tmp_path)
     assert found.verdict == "problem"
     assert "format 9" in found.text
@@ -80,7 +80,7 @@ def test_another_format_is_a_problem(tmp_path: Path) -> None:
 def test_an_older_format_is_a_warning(tmp_path: Path) -> None:
     store(tmp_path)
     marker = tmp_path / "kawal.json"
-    marker.write_text(marker.read_text().replace('"format": 3', '"format": 1'))
+    marker.write_text(marker.read_text().replace('"format": 4', '"format": 1'))
     assert [found.verdict for found in directory(tmp_path)] == ["ok", "warning"]
 
 
