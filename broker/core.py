@@ -30,6 +30,7 @@ from broker.config.loggers import Loggers
 from broker.connections.connection import Connection
 from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
+from broker.connections.receive_memory import receive_memory
 from broker.coordinators.coordinators import NodeCoordinators
 from broker.coordinators.member_reads import MemberReads
 from broker.coordinators.poll_watch import PollWatch
@@ -54,7 +55,6 @@ from broker.upkeep.retention import RetentionTask
 from broker.upkeep.retirement import Retirement
 from broker.view_topics.view_hub import ViewHub
 from protocol.error_codes import ErrorCode
-from protocol.framing import BufferPool
 from wal.disk import DiskError
 from wal.store import Store
 
@@ -137,8 +137,8 @@ class Broker:
         self.request_log = RequestLog()
         self.stats.on_logged = self.request_log.write
         self.intake = Intake(self, self._dispatcher, self.memory, self.reaper, self.request_log)
-        self._pool, self._unsent = BufferPool(), list[Connection]()
-        self._next_connection = 1
+        self.receive_memory = receive_memory(self.config, self.timers, self.clock)
+        self._unsent, self._next_connection = list[Connection](), 1
 
     def _open_metadata(self) -> None:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
@@ -248,7 +248,7 @@ class Broker:
             peer=peer,
             request_bytes_max=self.config.socket_request_max_bytes,
             plain_request_bytes_max=self.config.kawal_request_max_bytes,
-            pool=self._pool,
+            pool=self.receive_memory,
             unsent=self._unsent,
             memory=self.memory,
             stats=self.stats,

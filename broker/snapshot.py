@@ -207,6 +207,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "fetch_session_bytes": broker.fetch_sessions.cache.size_bytes,
         "group_member_bytes": broker.groups.memory.size_bytes,
         "tail_cache_bytes": sum(vnode.log.tail_cache_bytes for vnode in broker.vnodes.every),
+        "receive_slab_bytes": broker.receive_memory.slabs.size_bytes,
         "requests_in_work_bytes": broker.memory.requests_bytes,
         "answers_unsent_bytes": broker.memory.answers_bytes,
         "producer_bindings": sum(vnode.log.named_producers.total for vnode in broker.vnodes.every),

@@ -13,12 +13,18 @@ memory of its own and is received straight into it, so of a large batch the firs
 
     receive buffer   [ request | request | first part of a ]     valid until the next receive or release
                                            v
-    own bytearray                          [ large request ]     valid for as long as it is referenced
+    own memory                             [ large request ]     valid for as long as it is referenced
+
+After a large request the next bytes are received into a slab at once: nothing of what follows is copied, if
+it fits there, and a system call takes more.
+
+    slab             [ large request | request | first part of a large request ....... ]
 
 Memory follows what a peer has sent, never what it announces: a request's own memory is 32 times the bytes
-that have arrived, up to 2 MiB.  Beyond that it has all the addresses that it needs, and the kernel gives it
-memory page by page as bytes arrive: nothing is copied, nor filled with zeros, which takes 20 ms for 32 MiB.
-An idle connection keeps nothing else.
+that have arrived, up to 2 MiB.  If that is all of it, it comes from the slabs (slabs.py), while they have
+room: nothing is filled with zeros, and no page is new.  Beyond 2 MiB a request has all the addresses that it
+needs, and the kernel gives it memory page by page as bytes arrive: nothing is copied, nor filled with zeros,
+which takes 20 ms for 32 MiB.  An idle connection keeps nothing else.
 
 Source: the Kafka protocol guide, "Network"; CVE-2022-34917 for why the length is not trusted.
 """
@@ -30,6 +36,7 @@ import struct
 from collections.abc import Iterator
 
 from protocol.errors import RequestTooLarge
+from protocol.slabs import SlabArena
 
 # Four produce requests of 16 KiB, or 40 small ones, per system call; fits the L2 cache of every machine
 # we run on.
@@ -41,6 +48,8 @@ GROWTH_MAX = 32
 FIRST_GRANT_BYTES_MAX = GROWTH_MAX * BUFFER_BYTES
 # Bytes received in one call: with the faults of fresh pages about 0.3 ms.
 RECEIVE_BYTES_MAX = 512 << 10
+# Requests below this share of a receive buffer, 16 KiB, are copied by those that keep them, even from a slab.
+OWNED_SHARE = 4
 # Buffers kept for the next connections to wake up; any more go back to the allocator.
 POOL_BUFFERS_MAX = 64
 
@@ -53,14 +62,21 @@ _NOTHING = memoryview(b"")
 
 
 class BufferPool:
-    """Receive buffers that active connections borrow and idle ones give back."""
+    """Receive buffers that active connections borrow and idle ones give back; slabs for large requests."""
 
-    __slots__ = ("_free", "buffer_bytes", "buffers_max")
+    __slots__ = ("_free", "buffer_bytes", "buffers_max", "slabs")
 
-    def __init__(self, buffer_bytes: int = BUFFER_BYTES, buffers_max: int = POOL_BUFFERS_MAX) -> None:
+    def __init__(
+        self,
+        buffer_bytes: int = BUFFER_BYTES,
+        buffers_max: int = POOL_BUFFERS_MAX,
+        *,
+        slabs: SlabArena | None = None,
+    ) -> None:
         assert buffer_bytes > _LENGTH_BYTES, "a receive buffer holds at least a length and one byte"
         self.buffer_bytes = buffer_bytes
         self.buffers_max = buffers_max
+        self.slabs = slabs or SlabArena(0)
         self._free: list[memoryview] = []
 
     def take(self) -> memoryview:
@@ -85,12 +101,16 @@ class RequestReader:
 
     __slots__ = (
         "_buffer",
+        "_bulk",
         "_end",
         "_filled",
+        "_in_slab",
+        "_is_window",
         "_large",
         "_large_size",
         "_pages_follow",
         "_pool",
+        "_pooled",
         "_start",
         "limit_bytes",
         "owned",
@@ -109,6 +129,12 @@ class RequestReader:
         self._pool = pool
         self._buffer: memoryview | None = None
         self._start = self._end = 0
+        # Whether the receive buffer is to be given back to the pool; else it has the rest of one.
+        self._pooled = False
+        # Whether it lies in a slab, and is a window there: then its end can be handed out again.
+        self._in_slab = self._is_window = False
+        # Whether large requests come.
+        self._bulk = False
         self._large: memoryview | None = None
         self._large_size = self._filled = 0
         # Whether `_large` takes memory only as it is filled.
@@ -144,13 +170,19 @@ class RequestReader:
         """
         if self._large is not None:
             return self._large_rest(self._large)
-        start, end = self._start, self._end
+        if self._is_window:
+            self.release_buffer()
         buffer = self._buffer
         if buffer is None:
+            if self._bulk and (window := self._pool.slabs.window(RECEIVE_BYTES_MAX)) is not None:
+                self._buffer, self._in_slab, self._is_window, self._bulk = window, True, True, False
+                return window
             buffer = self._buffer = self._pool.take()
-        elif len(buffer) < self._pool.buffer_bytes:
-            buffer = self._buffer = self._refilled(buffer)
-        elif start:
+            self._pooled = True
+        elif not self._pooled:
+            buffer = self._refilled(buffer)
+        elif self._start:
+            start, end = self._start, self._end
             buffer[: end - start] = buffer[start:end]
             self._start, self._end = 0, end - start
         assert self._end < len(buffer), "take the requests before the next receive"
@@ -186,10 +218,11 @@ class RequestReader:
         stop = start + length
         if stop <= end:
             self._start = stop
-            self.owned = False
+            self.owned = self._in_slab and length * OWNED_SHARE >= self._pool.buffer_bytes
+            self._bulk |= self.owned
             return buffer[start:stop]
         if length + _LENGTH_BYTES > self._pool.buffer_bytes:
-            self._begin_large(length, buffer[start:end])
+            self._begin_large(length, buffer, start)
         return None
 
     def release_buffer(self) -> None:
@@ -199,12 +232,16 @@ class RequestReader:
         from here on.
         """
         buffer = self._buffer
-        if buffer is None or len(buffer) < self._pool.buffer_bytes:
+        if buffer is None or not (self._pooled or self._is_window):
             return
-        rest = bytearray(buffer[self._start : self._end])
-        self._pool.give(buffer)
-        self._buffer = memoryview(rest) if rest else None
-        self._start, self._end = 0, len(rest)
+        start, end = self._start, self._end
+        keeps = self._is_window and end - start >= self._pool.buffer_bytes
+        rest = buffer[start:end] if keeps else memoryview(bytearray(buffer[start:end]))
+        if self._is_window:
+            self._pool.slabs.used(end if keeps else start)
+        else:
+            self._pool.give(buffer)
+        self._keep(rest, in_slab=keeps)
 
     def requests(self, data: bytes | bytearray | memoryview) -> Iterator[memoryview]:
         """Feed `data` as if it had been received and yield the requests it completes (tests, simulations)."""
@@ -218,17 +255,41 @@ class RequestReader:
             while (request := self.next_request()) is not None:
                 yield request
 
+    def _keep(self, rest: memoryview, *, in_slab: bool = False) -> None:
+        """Have no receive buffer but the rest of one, if it has any bytes."""
+        self._buffer = rest or None
+        self._start, self._end = 0, len(rest)
+        self._pooled = self._is_window = False
+        self._in_slab = in_slab
+
     def _refilled(self, rest: memoryview) -> memoryview:
         """Borrow a buffer again and put the kept bytes of an unfinished request at its front."""
+        rest = rest[self._start : self._end]
+        assert len(rest) < self._pool.buffer_bytes, "take the requests before the next receive"
         buffer = self._pool.take()
         buffer[: len(rest)] = rest
+        self._keep(buffer)
+        self._end, self._pooled = len(rest), True
         return buffer
 
-    def _begin_large(self, length: int, arrived: memoryview) -> None:
-        # It grows as bytes are read: a connection that is held back here has taken no memory in advance.
-        self._large = memoryview(bytearray(arrived))
+    def _begin_large(self, length: int, buffer: memoryview, start: int) -> None:
+        """Begin a request whose first bytes are those from `start` on."""
+        arrived = buffer[start : self._end]
+        slabs = self._pool.slabs
         self._large_size, self._filled = length, len(arrived)
-        self._start = self._end = 0
+        if not self._in_slab:
+            # It grows as bytes are read: a connection that is held back here has taken no memory in advance.
+            self._large = memoryview(bytearray(arrived))
+            self._start = self._end = 0
+            return
+        self._bulk = True
+        claimed = None
+        if self._is_window and len(arrived) * GROWTH_MAX >= length:
+            claimed = slabs.claim(start, length)
+        if claimed is None and self._is_window:
+            slabs.used(self._end)
+        self._large = arrived if claimed is None else claimed
+        self._keep(_NOTHING)
 
     def _large_rest(self, large: memoryview) -> memoryview:
         filled = self._filled
@@ -241,11 +302,14 @@ class RequestReader:
 
     def _grown(self, filled: int) -> memoryview:
         """Return more memory for a request of which `filled` bytes have arrived."""
+        size = self._large_size
         if filled < FIRST_GRANT_BYTES_MAX:
             grant = max(BUFFER_BYTES, min(filled * GROWTH_MAX, FIRST_GRANT_BYTES_MAX))
-            return memoryview(bytearray(min(self._large_size, grant)))
+            if grant >= size and (lease := self._pool.slabs.take(size)) is not None:
+                return lease
+            return memoryview(bytearray(min(size, grant)))
         self._pages_follow = True
-        return memoryview(mmap.mmap(-1, self._large_size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        return memoryview(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
     def _finished_large(self, large: memoryview) -> memoryview | None:
         if self._filled < self._large_size:
@@ -253,5 +317,5 @@ class RequestReader:
         self._large = None
         self._large_size = self._filled = 0
         self._pages_follow = False
-        self.owned = True
+        self.owned = self._bulk = True
         return large

@@ -2,10 +2,14 @@
 
 An extent's batches are slices of the requests that brought them, and a slice keeps all of its request in
 memory. So the tail counts whole requests, and copies batches that are a small part of theirs.
+
+Large requests lie in slabs, many in one (protocol/slabs.py). A slab is counted once, for as long as any batch
+in it is kept: batches that arrive one after the other lie side by side.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
@@ -15,6 +19,9 @@ from wal.segment import Segment
 
 WASTE_MAX: Final = 2
 """Batches are copied if what they keep in memory is more than this many times their size."""
+
+SLAB_WASTE_MAX: Final = 8
+"""The same for slabs that the tail does not keep yet: what comes next will lie in them, too."""
 
 BUFFER_BYTES: Final = 300
 """The memory of a batch beyond its bytes: a bytearray, a memoryview of it, a place in a list (measured)."""
@@ -31,41 +38,62 @@ def pinned_bytes(buffers: Iterable[Buffer]) -> int:
     return sum(owners.values())
 
 
+def _weights(buffers: Iterable[Buffer]) -> tuple[int, dict[int, int]]:
+    """Return the size of the requests that have memory of their own, and the sizes of slabs by identity."""
+    requests: dict[int, int] = {}
+    slabs: dict[int, int] = {}
+    for buffer in buffers:
+        owner: Any = buffer.obj if type(buffer) is memoryview else buffer
+        (slabs if type(owner) is mmap.mmap else requests)[id(owner)] = len(owner)
+    return sum(requests.values()), slabs
+
+
 class TailCache:
     """The bytes of recent extents, kept in each segment's `tail` for as long as this object decides."""
 
-    __slots__ = ("_frames", "limit_bytes", "size_bytes")
+    __slots__ = ("_frames", "_slabs", "limit_bytes", "size_bytes")
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
-        self._frames: deque[tuple[Segment, list[int], int]] = deque()
+        self._frames: deque[tuple[Segment, list[int], int, dict[int, int]]] = deque()
+        # The number of frames in each slab.
+        self._slabs: dict[int, int] = {}
 
     def add(self, segment: Segment, extents: dict[int, list[Buffer]], size_bytes: int) -> None:
         """Keep the extents of a frame, by position; their batches have `size_bytes` together."""
         if not extents:
             return
-        pinned = pinned_bytes(buffer for buffers in extents.values() for buffer in buffers)
-        if pinned > WASTE_MAX * size_bytes:
+        pinned, slabs = _weights(buffer for buffers in extents.values() for buffer in buffers)
+        fresh = sum(size for slab, size in slabs.items() if slab not in self._slabs)
+        if pinned > WASTE_MAX * size_bytes or fresh > SLAB_WASTE_MAX * size_bytes:
             extents = {position: [b"".join(buffers)] for position, buffers in extents.items()}
-            pinned = size_bytes
+            pinned, slabs, fresh = size_bytes, {}, 0
         buffer_count = sum(map(len, extents.values()))
         size_bytes = pinned + BUFFER_BYTES * buffer_count + EXTENT_OVERHEAD_BYTES * len(extents)
         segment.tail.update(extents)
-        self._frames.append((segment, list(extents), size_bytes))
-        self.size_bytes += size_bytes
+        for slab in slabs:
+            self._slabs[slab] = self._slabs.get(slab, 0) + 1
+        self._frames.append((segment, list(extents), size_bytes, slabs))
+        self.size_bytes += size_bytes + fresh
         while self.size_bytes > self.limit_bytes:
-            old, positions, size = self._frames.popleft()
-            self.size_bytes -= size
-            for position in positions:
-                old.tail.pop(position, None)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        segment, positions, size_bytes, slabs = self._frames.popleft()
+        self.size_bytes -= size_bytes
+        for position in positions:
+            segment.tail.pop(position, None)
+        for slab, size in slabs.items():
+            self._slabs[slab] -= 1
+            if not self._slabs[slab]:
+                del self._slabs[slab]
+                self.size_bytes -= size
 
     def clear(self) -> None:
         """Forget everything."""
-        for segment, _, _ in self._frames:
-            segment.tail.clear()
-        self._frames.clear()
-        self.size_bytes = 0
+        while self._frames:
+            self._drop_oldest()
 
 
 class IndexCache:

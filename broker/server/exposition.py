@@ -94,6 +94,7 @@ GAUGES: Final = {
     "fetch_session_bytes": "Memory of the fetch sessions kept.",
     "group_member_bytes": "Memory of what members of groups say about themselves, and of assignments.",
     "tail_cache_bytes": "Memory of recent records, from which readers at the end are served.",
+    "receive_slab_bytes": "Memory into which large requests are received; recent records may lie in it.",
     "requests_in_work_bytes": "Memory of requests that are unanswered or still arriving.",
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
     "producer_bindings": "Named producers whose last number is remembered (kawal.dedup=seqno).",

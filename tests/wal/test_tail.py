@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import pytest
 
 from tests.wal.logs import new_state
@@ -9,7 +11,14 @@ from wal.disk import Buffer
 from wal.index import ActiveIndex
 from wal.memory_disk import MemoryDisk
 from wal.segment import Segment, SharedFile
-from wal.tail import BUFFER_BYTES, EXTENT_OVERHEAD_BYTES, IndexCache, TailCache, pinned_bytes
+from wal.tail import (
+    BUFFER_BYTES,
+    EXTENT_OVERHEAD_BYTES,
+    SLAB_WASTE_MAX,
+    IndexCache,
+    TailCache,
+    pinned_bytes,
+)
 
 EXTENT_COST, FRAME_COST = 40, 12
 """The bytes that a row of an index counts for."""
@@ -196,3 +205,65 @@ def test_only_an_index_in_memory_can_be_noted() -> None:
 
     with pytest.raises(AssertionError):
         IndexCache(0).loaded(one)
+
+
+SLAB = 1 << 16
+
+
+def slab() -> memoryview:
+    return memoryview(mmap.mmap(-1, SLAB))
+
+
+def slab_of(view: Buffer) -> object:
+    assert isinstance(view, memoryview)
+    return view.obj
+
+
+def test_batches_side_by_side_in_a_slab_count_it_once_until_the_last_is_dropped() -> None:
+    cache, one, shared = TailCache(SLAB + 3 * EXTENT_COST_IN_MEMORY), segment(), slab()
+    half = SLAB // 2
+
+    cache.add(one, {0: [shared[:half]]}, half)
+    cache.add(one, {1: [shared[half:]]}, half)
+    assert cache.size_bytes == SLAB + 2 * EXTENT_COST_IN_MEMORY
+
+    cache.add(one, {2: [slab()[:half]]}, half)
+    assert sorted(one.tail) == [2]
+    assert cache.size_bytes == SLAB + EXTENT_COST_IN_MEMORY
+
+
+def test_the_slabs_of_a_frame_are_counted_all() -> None:
+    cache, one, shared, other = TailCache(1 << 30), segment(), slab(), slab()
+
+    cache.add(one, {0: [shared[SLAB // 2 :], other[:10]]}, SLAB // 2 + 10)
+
+    assert cache.size_bytes == 2 * SLAB + 2 * BUFFER_BYTES + EXTENT_OVERHEAD_BYTES
+
+
+def test_a_small_batch_is_copied_out_of_a_slab_that_is_not_kept_yet() -> None:
+    cache, one, shared = TailCache(1 << 30), segment(), slab()
+    small = SLAB // SLAB_WASTE_MAX - 1
+
+    cache.add(one, {0: [shared[:small]]}, small)
+
+    assert (slab_of(memoryview(one.tail[0][0])) is shared.obj, pinned_bytes(one.tail[0])) == (False, small)
+    assert cache.size_bytes == small + EXTENT_COST_IN_MEMORY
+
+
+def test_a_small_batch_stays_in_a_slab_that_is_kept_already() -> None:
+    cache, one, shared = TailCache(1 << 30), segment(), slab()
+
+    cache.add(one, {0: [shared[: SLAB // 2]]}, SLAB // 2)
+    cache.add(one, {1: [shared[SLAB // 2 :][:100]]}, 100)
+
+    assert slab_of(one.tail[1][0]) is shared.obj
+    assert cache.size_bytes == SLAB + 2 * EXTENT_COST_IN_MEMORY
+
+
+def test_clearing_forgets_slabs() -> None:
+    cache, one = TailCache(1 << 30), segment()
+    cache.add(one, {0: [slab()[:]]}, SLAB)
+
+    cache.clear()
+
+    assert (one.tail, cache.size_bytes) == ({}, 0)
