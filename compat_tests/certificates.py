@@ -32,6 +32,14 @@ def make_certificates(directory: Path, client: str = "/O=lab/OU=dev/CN=Dave") ->
     )
 
 
+def sign_server(made: Certificates, name: str, *, subject: str = "/O=lab/CN=localhost", names: str) -> Path:
+    """Return the file of another certificate for a server, with these alternative names."""
+    directory = made.authority.parent
+    extensions = directory / f"{name}.ext"
+    extensions.write_text(f"subjectAltName={names}\n")
+    return _signed(directory, name, subject, "-extfile", extensions)
+
+
 def _signed(directory: Path, name: str, subject: str, *options: str | Path) -> Path:
     key, request, signed = (directory / f"{name}{end}" for end in (".key", ".csr", ".crt"))
     _openssl("req", *EC, "-keyout", key, "-out", request, "-subj", subject)

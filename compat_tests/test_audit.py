@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from compat_tests.broker import Broker, free_port
-from compat_tests.confluent import open_consumer, read
+from compat_tests.confluent import make_producer, open_consumer, produce, read
 from compat_tests.conftest import running_broker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.logins import USERS, login_settings
@@ -23,6 +24,9 @@ from compat_tests.process import ServerProcess
 from compat_tests.waiting import eventually
 
 pytestmark = pytest.mark.only_kawal(reason="Kafka has a log of decisions, in another form")
+
+
+SMALL_DISK_BYTES = 256 << 10
 
 
 class Audited:
@@ -73,11 +77,32 @@ def audited(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Audited]
     """Start a gateway with an audit log, an authorizer and logins."""
     folder = tmp_path / "audit"
     folder.mkdir()
+    with running(tmp_path, folder, request.param) as started:
+        yield started
+
+
+@pytest.fixture(params=["drop", "refuse"])
+def on_small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Audited]:
+    """Start one whose audit log has a small disk of its own; a mount takes root."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    size = f"size={SMALL_DISK_BYTES}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], check=True, timeout=30)
+    try:
+        with running(tmp_path, folder, request.param) as started:
+            yield started
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True, timeout=30)
+
+
+@contextmanager
+def running(tmp_path: Path, folder: Path, when_full: str) -> Iterator[Audited]:
+    """Run a gateway with an audit log in this folder."""
     http = f"127.0.0.1:{free_port()}"
     settings = login_settings(SASL="SASL_PLAINTEXT") | {
         "kawal.audit.file": str(folder / "audit.log"),
         "kawal.audit.topic": "true",
-        "kawal.audit.when.full": request.param,
+        "kawal.audit.when.full": when_full,
         "kawal.http.listen": http,
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:alice;User:ANONYMOUS",
@@ -148,6 +173,58 @@ def test_a_file_that_cannot_be_written_is_told_and_nothing_ends(audited: Audited
     log = audited.broker.process.output()
     assert "the audit log cannot be written" in log
     assert "the audit log is written again; 0 events were lost" in log
+
+
+def test_a_disk_that_is_really_full_is_told_and_cuts_no_line(
+    on_small_disk: Audited, request: pytest.FixtureRequest
+) -> None:
+    audited, refuses = on_small_disk, request.node.callspec.params["on_small_disk"] == "refuse"
+    admin = audited.admin()
+    create(admin, "t")
+    audited.wait_for("topic.created", user="User:alice")
+    filler = audited.path.with_name("filler")
+    fill(filler)
+
+    def change(number: int) -> None:
+        # As long as a configuration may be, so that the room in the last block of the log does not do.
+        create(admin, f"{number}-{'x' * 200}")
+
+    def is_full() -> bool:
+        with suppress(KafkaException):
+            change(len(made))
+            made.append(len(made))
+        return audited.metric("kawal_audit_failing") == 1
+
+    made: list[int] = []
+    eventually(is_full, waiting_for="the full disk")
+    if refuses:
+        with pytest.raises(KafkaException) as caught:
+            change(1000)
+        assert caught.value.args[0].code() == KafkaError.POLICY_VIOLATION
+        with pytest.raises(KafkaException):
+            audited.admin("bob").list_topics(timeout=2)
+    else:
+        change(1000)
+        audited.admin("bob").list_topics(timeout=30)
+    writer = make_producer(audited.broker)
+    produce(writer, "t", [b"records are written all the same"])
+    filler.unlink()
+    eventually(lambda: audited.metric("kawal_audit_failing") == 0, waiting_for="the end of the failure")
+    change(2000)
+    audited.wait_for("topic.created", user="User:alice")
+    told = {each["resource"]["name"] for each in audited.events() if each["event"] == "topic.created"}
+    done = {*made, 2000} if refuses else {*made, 1000, 2000}
+    assert {f"{number}-{'x' * 200}" for number in done} <= told
+    log = audited.broker.process.output()
+    assert "No space left on device" in log or "no space left on device" in log
+    assert "the audit log is written again; 0 events were lost" in log
+
+
+def fill(path: Path) -> None:
+    """Write until there is no room left."""
+    with path.open("wb", buffering=0) as stream, suppress(OSError):
+        while True:
+            stream.write(bytes(4096))
 
 
 def test_the_command_prints_it(audited: Audited, tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ def test_requests_that_follow_at_once_are_served_after_the_login(connect: Connec
     assert [client.receive().__class__.__name__ for _ in range(4)][-1] == "MetadataResponse"
 
 
+def test_a_session_without_an_end_is_not_begun_again_and_goes_on(connect: Connect) -> None:
+    client = connect("SASL")
+    assert log_in(client) == 0
+    assert choose(client) == (ILLEGAL, [])
+    assert give(client, plain_token("alice", USERS["alice"]))[0] == ILLEGAL
+    assert client.call(MetadataRequest(topics=[]), 12).brokers
+
+
 def test_nothing_else_passes_before_the_handshake(connect: Connect) -> None:
     for request, version in ((MetadataRequest(topics=[]), 12), (SaslAuthenticateRequest(auth_bytes=b"x"), 2)):
         client = connect("SASL")

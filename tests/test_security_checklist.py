@@ -97,8 +97,10 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "compat_tests/test_tls.py::test_both_versions_of_tls_are_served",
         f"{SERVER}/test_tls_transport.py::test_a_certificate_that_was_made_for_servers_lets_no_client_in",
         f"{SERVER}/test_tls_transport.py::test_a_certificate_that_no_rule_matches_ends_the_connection",
-        f"{SERVER}/test_tls.py::test_a_changed_file_is_noticed_and_a_wrong_one_leaves_the_old_in_use",
-        f"{SERVER}/test_tls.py::test_the_end_of_a_certificate_is_told_at_30_7_1_and_0_days",
+        f"{SERVER}/test_tls_listeners.py::test_a_changed_file_is_noticed_and_a_wrong_one_leaves_the_old_in_use",
+        f"{SERVER}/test_tls_listeners.py::test_the_end_of_a_certificate_is_told_at_30_7_1_and_0_days",
+        f"{SERVER}/test_tls_setup.py::test_a_start_ends_if_what_clients_have_set_cannot_be_served",
+        "compat_tests/test_key_stores.py::test_what_cannot_be_served_is_refused_and_the_old_certificate_stays",
     ),
     "the authorizer decides as Kafka's: by a model, for every request, and removal leaves the other rules": (
         f"{SECURITY}/test_authorizer.py::test_every_decision_is_the_models_after_each_change",
@@ -128,6 +130,7 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{SERVER}/test_logs.py::test_events_of_one_kind_are_logged_a_few_times_and_then_counted",
         f"{LOGIN}::test_a_hostile_name_is_one_line_of_the_log",
         f"{REQUESTS}/test_audit_refusals.py::test_every_change_that_is_told_has_a_row",
+        "compat_tests/test_audit.py::test_a_disk_that_is_really_full_is_told_and_cuts_no_line",
     ),
     "files are the server's own, and unit and image give away little": (
         "compat_tests/test_serve.py::test_what_the_server_writes_can_be_read_by_its_own_user_alone",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from broker.catalogue.catalogue_records import (
     BrokerConfigs,
@@ -28,6 +28,7 @@ from broker.config.config_layers import checked_together, dynamic_key, server_ke
 from broker.config.group_configs import checked as checked_group
 from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS, QUARANTINE_KEY
+from broker.config.listener_keys import STORES, tls_changed_by
 from broker.config.topic_keys import TOPIC_KEYS
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
@@ -35,6 +36,13 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
+
+
+FIXED: Final = "Cannot update these configs dynamically"
+FOR_ONE_LISTENER: Final = (
+    "These security configs can be dynamically updated only per-listener using the listener prefix"
+)
+FOR_ONE_NODE: Final = "Cannot update these configs at default cluster level, broker id must be specified"
 
 
 class ResourceType(IntEnum):
@@ -182,12 +190,7 @@ class BrokerResource:
 
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Check that each setting is known, valid, and may be changed while the server runs."""
-        fixed = [name for name in settings if (key := server_key(name)) is not None and not key.dynamic]
-        if fixed:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"Cannot update these configs dynamically: [{', '.join(sorted(fixed))}]",
-            )
+        self._check_names(settings)
         result = {}
         for name, raw in settings.items():
             try:
@@ -203,6 +206,20 @@ class BrokerResource:
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_REQUEST, error.for_client) from error
         return result
+
+    def _check_names(self, settings: Mapping[str, str]) -> None:
+        """Refuse what cannot be changed at all, for all listeners, or for every node, in Kafka's words."""
+        fixed, common, of_node = [], [], []
+        for name in settings:
+            if name in STORES:
+                common.append(name)
+            elif (key := server_key(name)) is not None and not key.dynamic:
+                fixed.append(name)
+            elif not self._id and tls_changed_by(name):
+                of_node.append(name)
+        for names, problem in ((fixed, FIXED), (common, FOR_ONE_LISTENER), (of_node, FOR_ONE_NODE)):
+            if names:
+                raise RequestError(ErrorCode.INVALID_REQUEST, f"{problem}: [{', '.join(sorted(names))}]")
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
         """Return the record of the clients' new settings."""

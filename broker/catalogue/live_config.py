@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
@@ -10,6 +11,22 @@ from broker.config.config_layers import ConfigLayers, layered
 
 CLUSTER = ""
 """The name under which the catalogue keeps the clients' settings for every node."""
+
+
+class ListenerStores(Protocol):
+    """What the encrypted listeners of a server have read."""
+
+    def read(self, config: Config, listeners: Collection[str]) -> Any:
+        """Read what these listeners need by a configuration; it takes as long as the disk does.
+
+        Raises: ConfigProblem, if new connections could not be served with it.
+        """
+
+    def expect(self, read: Any) -> None:
+        """Keep what was read until the configuration is in effect."""
+
+    def configured(self, config: Config) -> None:
+        """Let new connections have what was read for this configuration, which is in effect now."""
 
 
 class LiveConfig:
@@ -25,7 +42,9 @@ class LiveConfig:
         self._changed = changed
         self._static = static
         self._catalogue = catalogue
-        self.layers = self._layered()
+        # What encrypted listeners read, on a server that has such listeners.
+        self.stores: ListenerStores | None = None
+        self.layers = self._layered(static)
         catalogue.listen_to_broker_configs(self._refresh)
 
     @property
@@ -43,14 +62,18 @@ class LiveConfig:
         self._static = static
         self._refresh()
 
-    def _layered(self) -> ConfigLayers:
+    def with_static(self, static: Config) -> Config:
+        """Return what would be in effect if this were the operator's part."""
+        return self._layered(static).current
+
+    def _layered(self, static: Config) -> ConfigLayers:
         settings = self._catalogue.broker_configs
-        return layered(
-            self._static, cluster=settings.get(CLUSTER), node=settings.get(str(self._static.node_id))
-        )
+        return layered(static, cluster=settings.get(CLUSTER), node=settings.get(str(static.node_id)))
 
     def _refresh(self) -> None:
-        self.layers = self._layered()
+        self.layers = self._layered(self._static)
+        if self.stores is not None:
+            self.stores.configured(self.current)
         for topic in self._catalogue.by_name.values():
             topic.settings = None
         if self._changed is not None:

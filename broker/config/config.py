@@ -55,6 +55,8 @@ class Config:
     ssl_principal_mapping_rules: str = _of("ssl.principal.mapping.rules")
     ssl_enabled_protocols: tuple[str, ...] = _of("ssl.enabled.protocols")
     ssl_cipher_suites: tuple[str, ...] = _of("ssl.cipher.suites")
+    ssl_allow_dn_changes: bool = _of("ssl.allow.dn.changes")
+    ssl_allow_san_changes: bool = _of("ssl.allow.san.changes")
     kawal_connection_setup_timeout_ms: int = _of("kawal.connection.setup.timeout.ms")
     sasl_enabled_mechanisms: tuple[str, ...] = _of("sasl.enabled.mechanisms")
     sasl_jaas_config: str | None = _of("sasl.jaas.config")

@@ -32,8 +32,8 @@ class ConfigLayers:
     current: Config
     """The values in effect for this server's own keys."""
     static: Config
-    cluster: Mapping[str, str]
-    node: Mapping[str, str]
+    cluster: Mapping[str, str] = field(repr=False)
+    node: Mapping[str, str] = field(repr=False)
     memory: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
     """What others have made of these layers, for as long as these are in effect; by group."""
     _chains: dict[tuple[str, ...], tuple[Synonym, ...]] = field(
@@ -125,6 +125,11 @@ def checked_together(layers: ConfigLayers, settings: Mapping[str, str]) -> None:
     """Check that (checked) settings of clients agree with each other and the rest.  Raises: ConfigError."""
     ours = {name: text for name, text in settings.items() if name in KEYS or is_listener_key(name)}
     config_of(ours, base=layers.static)
+
+
+def with_node(layers: ConfigLayers, node: Mapping[str, str]) -> Config:
+    """Return what would be in effect if these were the (checked) settings of this node."""
+    return layered(layers.static, cluster=layers.cluster, node=node).current
 
 
 def server_key(name: str) -> Key | None:

@@ -47,6 +47,8 @@ ALSO_RELOADED: Final = frozenset({
     "ssl.principal.mapping.rules",
     "ssl.enabled.protocols",
     "ssl.cipher.suites",
+    "ssl.allow.dn.changes",
+    "ssl.allow.san.changes",
     "kawal.connection.setup.timeout.ms",
     "socket.request.max.bytes",
     "fetch.max.bytes",

@@ -213,8 +213,6 @@ INT - share.coordinator.write.timeout.ms 5000 | How long a write of share state 
 INT - share.fetch.purgatory.purge.interval.requests 1000 | Purge interval of waiting ShareFetch requests.
 LONG - socket.connection.setup.timeout.max.ms 30000 | Longest time to connect to another broker.
 LONG - socket.connection.setup.timeout.ms 10000 | First time to connect to another broker.
-BOOLEAN - ssl.allow.dn.changes false | TLS: whether a new certificate may have another name.
-BOOLEAN - ssl.allow.san.changes false | TLS: whether it may have other alternative names.
 STRING D ssl.endpoint.identification.algorithm https | TLS: how host names are checked.
 CLASS D ssl.engine.factory.class null | TLS: class that makes engines.
 STRING D ssl.keymanager.algorithm SunX509 | TLS: algorithm of the key manager.

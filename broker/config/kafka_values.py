@@ -40,8 +40,6 @@ SAME_HERE: Final[Mapping[str, tuple[str, ...]]] = {
         f"{_OAUTH}DefaultJwtValidator",
         f"{_OAUTH}BrokerJwtValidator",
     ),
-    "ssl.allow.dn.changes": ("true",),
-    "ssl.allow.san.changes": ("true",),
     "ssl.engine.factory.class": (f"{_SECURITY}ssl.DefaultSslEngineFactory",),
     "ssl.keymanager.algorithm": ("SunX509", "NewSunX509", "PKIX"),
     "ssl.protocol": ("TLSv1.3", "TLSv1.2", "TLS"),

@@ -34,6 +34,26 @@ KNOWN: Final = frozenset(
 )
 """The keys that listeners may have of their own."""
 
+STORES: Final = frozenset({
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.key.password",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+})  # fmt: skip
+"""Keys and certificates, which clients may change for one listener of one node, and not for all of them."""
+
+TLS_OF_RUNNING: Final = STORES | {
+    "ssl.client.auth",
+    "ssl.principal.mapping.rules",
+    "ssl.enabled.protocols",
+    "ssl.cipher.suites",
+}
+"""All keys of TLS that clients may change for one listener while the server runs.  Source: KIP-226."""
+
 OF_MECHANISMS: Final = frozenset({"sasl.jaas.config", "connections.max.reauth.ms"})
 """Keys that mechanisms of a listener may have of their own."""
 
@@ -68,6 +88,17 @@ def parts_of(name: str) -> ListenerKey:
     return ListenerKey(listener.upper(), mechanism.upper(), base)
 
 
+def tls_changed_by(name: str) -> str | None:
+    """Return the listener, in capitals, whose TLS a key decides; None if clients cannot change it so."""
+    if not is_listener_key(name):
+        return None
+    try:
+        parts = parts_of(name)
+    except ConfigError:
+        return None
+    return parts.listener if parts.base in TLS_OF_RUNNING and not parts.mechanism else None
+
+
 @lru_cache(maxsize=512)
 def listener_key(name: str) -> Key:
     """Return the key of that name.  Raises: ConfigError with the nearest known name."""
@@ -80,6 +111,8 @@ def listener_key(name: str) -> Key:
             name, None, "is not a key that a listener can have of its own", nearest=like and prefix + like
         )
     found = replace(KEYS[parts.base], name=name, synonyms=(parts.base,))
+    if parts.base in TLS_OF_RUNNING:
+        found = replace(found, dynamic=True)
     # As in Kafka, 0 is an error: nothing could connect to the listener.
     return replace(found, minimum=1) if parts.base in LIMITS_OF_LISTENERS else found
 

@@ -9,7 +9,7 @@ from broker.config.sasl_names import MECHANISMS
 from broker.config.tls_settings import store_problem
 
 STRING, LIST, PASSWORD, INT = ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD, ConfigType.INT
-LONG = ConfigType.LONG
+LONG, BOOLEAN = ConfigType.LONG, ConfigType.BOOLEAN
 
 
 def jaas_problem(text: object) -> str | None:
@@ -59,6 +59,10 @@ SECURITY_KEYS: tuple[Key, ...] = (
     Key("ssl.cipher.suites", LIST, (),
         "Cipher suites of TLS 1.2, by their IANA or OpenSSL names; empty: OpenSSL's choice.  Those of TLS "
         "1.3 are always served."),
+    Key("ssl.allow.dn.changes", BOOLEAN, False,
+        "Whether a certificate that a client sets may have another subject than the one in use."),
+    Key("ssl.allow.san.changes", BOOLEAN, False,
+        "Whether a certificate that a client sets may lack alternative names of the one in use."),
     Key("kawal.connection.setup.timeout.ms", INT, 10_000,
         "A connection to a listener with security that is not ready for requests after this is closed.",
         minimum=100, unit="ms"),

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import find_resource
+from broker.catalogue.listener_stores import StoreChange
 from broker.config.config_changes import LINES_AT_ONCE, Alteration, Operation, check_lines, decisive
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
@@ -65,21 +66,24 @@ def _replace(
     broker: Broker, call: Call[AlterConfigsRequest], item: AlterConfigsResource
 ) -> Generator[Until, None, bool]:
     """Return whether a record was written to the catalogue."""
-    lines = item.configs
+    lines, offload = item.configs, broker.scheduler.offload
     if len(lines) <= LINES_AT_ONCE:
         check_lines([(line.name, line.value) for line in lines])
-        resource = find_resource(broker, item.resource_type, item.resource_name)
         wanted = {line.name: line.value or "" for line in lines}
     else:
-        offload = broker.scheduler.offload
         yield from in_thread(offload, lambda: check_lines([(line.name, line.value) for line in lines]))
         resource = find_resource(broker, item.resource_type, item.resource_name)
         every = (Alteration(line.name, Operation.SET, line.value) for line in lines)
         found = yield from in_thread(offload, lambda: decisive(resource.key, (), every))
         wanted = {line.name: line.value or "" for line in found}
-    settings = resource.checked(wanted)
+    stores = StoreChange(broker.live_config, offload, wanted)
+    resource, settings = yield from stores.checked(
+        lambda: find_resource(broker, item.resource_type, item.resource_name),
+        lambda found: found.checked(wanted),
+    )
     if call.request.validate_only:
         return False
+    stores.expect()
     for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):
         broker.metadata_log.append(record, call.received_ms)
     return True

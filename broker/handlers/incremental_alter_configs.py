@@ -6,8 +6,10 @@ name) and groups are stored; levels of this node's loggers last until the server
 `validate_only` makes the same checks and changes nothing.
 Differences from Apache Kafka: an unknown operation answers INVALID_REQUEST for every resource (Kafka: -1 for
 topics); an unknown broker configuration answers INVALID_CONFIG with the nearest known name (Kafka accepts
-it), and so does one that would protect a Kafka broker and nothing here; APPEND and SUBTRACT start from the
-value in effect, not from the built-in default; client metrics are not collected (42).
+it), and so does one that would protect a Kafka broker and nothing here; keys and certificates of a listener
+are refused if they do not match (Kafka breaks the listener) or if there is no such listener (Kafka stores
+them); APPEND and SUBTRACT start from the value in effect, not from the built-in default; client metrics are
+not collected (42).
 Version notes: v1 flexible.  Source: KIP-339, KIP-412 (loggers), KIP-848 (groups).
 """
 
@@ -17,6 +19,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import ResourceType, find_resource, node_id_of
+from broker.catalogue.listener_stores import StoreChange
 from broker.config.config_changes import (
     LINES_AT_ONCE,
     Alteration,
@@ -86,14 +89,19 @@ def _alter(
     if item.resource_type == ResourceType.BROKER_LOGGER:
         _alter_loggers(broker, item.resource_name, alterations, validate_only=call.request.validate_only)
         return False
-    resource = find_resource(broker, item.resource_type, item.resource_name)
     if not at_once:
-        every, own = alterations, frozenset(resource.own)
-        alterations = yield from in_thread(offload, lambda: decisive(resource.key, own, every))
+        every = alterations
         resource = find_resource(broker, item.resource_type, item.resource_name)
-    settings = resource.checked(altered(resource, alterations))
+        own = frozenset(resource.own)
+        alterations = yield from in_thread(offload, lambda: decisive(resource.key, own, every))
+    stores = StoreChange(broker.live_config, offload, [line.name for line in alterations])
+    resource, settings = yield from stores.checked(
+        lambda: find_resource(broker, item.resource_type, item.resource_name),
+        lambda found: found.checked(altered(found, alterations)),
+    )
     if call.request.validate_only:
         return False
+    stores.expect()
     for record in resource.records(settings, broker.clock.wall_ms(call.received_ms)):
         broker.metadata_log.append(record, call.received_ms)
     return True

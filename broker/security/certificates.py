@@ -1,12 +1,15 @@
-"""The parts of an X.509 certificate that TLS listeners need: the subject's name and the end of its validity.
+"""The parts of an X.509 certificate that TLS listeners need: its names, and the end of its validity.
 
 OpenSSL judges certificates, and has accepted each one that comes here; Python shows of a name neither the
 encoded types of its values nor attributes that it does not know.  The reader takes DER (X.690), whose items
 are `tag, length, content`:
 
-    Certificate  SEQUENCE { tbs SEQUENCE { [0] version?, serial, signature, issuer, validity, subject, … } … }
+    Certificate  SEQUENCE { tbs SEQUENCE { [0] version?, serial, signature, issuer, validity, subject, key,
+                                           … [3] extensions? } … }
     validity     SEQUENCE { from, until }         UTCTime YYMMDDhhmmssZ or GeneralizedTime YYYYMMDDhhmmssZ
     subject      SEQUENCE OF SET OF SEQUENCE { type OBJECT IDENTIFIER, value }
+    extensions   SEQUENCE OF SEQUENCE { type OBJECT IDENTIFIER, critical BOOLEAN?, value OCTET STRING }
+    the value of subjectAltName   SEQUENCE OF GeneralName, each with the tag [0] to [8] of its kind
 
 Source: RFC 5280; RFC 2253 for names, with the choices of Java's `X500Principal.getName()`, which are Kafka's.
 """
@@ -15,13 +18,17 @@ from __future__ import annotations
 
 from calendar import timegm
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 SEQUENCE: Final = 0x30
 SET: Final = 0x31
 OBJECT_ID: Final = 0x06
 VERSION: Final = 0xA0
+EXTENSIONS: Final = 0xA3
 UTC_TIME: Final = 0x17
+ALTERNATIVE_NAMES: Final = b"\x55\x1d\x11"
+"""subjectAltName, 2.5.29.17."""
 
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -46,6 +53,8 @@ _ENCODINGS: Final = {
     0x1E: "utf-16-be",  # BMPString
 }
 
+_GENERAL_NAMES: Final = {0x81: "email", 0x82: "DNS", 0x86: "URI", 0x87: "IP"}
+
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
 
@@ -68,6 +77,8 @@ class Certificate(NamedTuple):
     """The name by RFC 2253, the most particular part first: `CN=Dave,OU=dev,O=lab`."""
     until_s: int
     """The end of its validity in seconds since 1970."""
+    alternative_names: frozenset[str]
+    """The names by which clients call the server, with their kinds: `DNS:localhost`, `IP:127.0.0.1`."""
 
 
 def read_certificate(der: bytes) -> Certificate:
@@ -79,7 +90,8 @@ def read_certificate(der: bytes) -> Certificate:
             del fields[0]
         _serial, _signature, _issuer, validity, subject = fields[:5]
         _since, until = _items(validity.content)
-        return Certificate(_name(subject), _seconds(until))
+        names = frozenset(map(_general_name, _alternative_names(fields[5:])))
+        return Certificate(_name(subject), _seconds(until), names)
     except (ValueError, IndexError, StopIteration) as error:
         raise CertificateError(f"these bytes are not a certificate: {error}") from error
 
@@ -114,6 +126,28 @@ def _seconds(time: Item) -> int:
     year, rest = int(digits[:4]), digits[4:]
     month, day, hour, minute, second = (int(rest[at : at + 2]) for at in range(0, 10, 2))
     return timegm((year, month, day, hour, minute, second))
+
+
+def _alternative_names(fields: list[Item]) -> list[Item]:
+    """Return the names of the extension subjectAltName, if there is one among the last fields."""
+    for field in fields:
+        if field.tag != EXTENSIONS:
+            continue
+        for extension in _items(next(_items(field.content)).content):
+            kind, *_critical, value = _items(extension.content)
+            if kind.content == ALTERNATIVE_NAMES:
+                return list(_items(next(_items(value.content)).content))
+    return []
+
+
+def _general_name(item: Item) -> str:
+    """Return a name with its kind; of kinds that servers do not have, the bytes."""
+    kind = _GENERAL_NAMES.get(item.tag)
+    if kind is None:
+        return item.encoded.hex()
+    if kind == "IP":
+        return f"IP:{ip_address(item.content)}"
+    return f"{kind}:{item.content.decode('ascii')}"
 
 
 def _name(subject: Item) -> str:

@@ -15,7 +15,7 @@ from broker.connections.connection import Connection
 from broker.server.transport import PlainTransport, TransportMaker
 
 if TYPE_CHECKING:
-    from broker.server.tls import TlsListeners
+    from broker.server.tls_listeners import TlsListeners
 
 HTTP_BACKLOG = 16
 

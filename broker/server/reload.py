@@ -27,7 +27,7 @@ from broker.server import logs
 from broker.server.notify import READY, tell_supervisor
 
 if TYPE_CHECKING:
-    from broker.server.tls import TlsListeners
+    from broker.server.tls_listeners import TlsListeners
 
 logger = logging.getLogger("kawal.server")
 
@@ -83,16 +83,17 @@ class Reloader:
             return
         loaded = await trio.to_thread.run_sync(self._load, abandon_on_cancel=True)
         if self._tls is not None:
-            outcome = reloaded(self._broker.live_config.static, loaded.config)
-            await self._renew_certificates("SIGHUP", outcome.config)
+            live = self._broker.live_config
+            outcome = reloaded(live.static, loaded.config)
+            await self._renew_certificates("SIGHUP", live.with_static(outcome.config))
         self.apply(loaded)
 
     async def watch_certificates(self) -> None:
         """Read certificates again whenever a file with them has changed; a wrong one changes nothing."""
         tls = self._tls
         assert tls is not None, "there are encrypted listeners"
-        self._broker.stats.certificates_until_s = tls.until_s()
         while True:
+            self._broker.stats.certificates_until_s = tls.until_s()
             tls.warn_of_expiry(time.time())
             await trio.sleep(WATCH_SECONDS)
             async with self._one_at_a_time:
@@ -106,11 +107,11 @@ class Reloader:
         """Read the certificates by this configuration, else as before.  Raises: ConfigProblem."""
         tls = self._tls
         assert tls is not None, "there are encrypted listeners"
-
-        def read() -> None:
-            tls.accept(tls.prepare(config))
-
-        await trio.to_thread.run_sync(read)
+        while True:
+            prepared = await trio.to_thread.run_sync(tls.prepare, config)
+            if config is not None or not tls.is_outdated(prepared):
+                break  # else a client has changed settings meanwhile
+        tls.accept(prepared)
         self._broker.stats.certificates_until_s = tls.until_s()
         for line in tls.described():
             logger.info("%s: %s", why, line)

@@ -43,7 +43,7 @@ from wal.disk import OsDisk
 if TYPE_CHECKING:
     from broker.server.audit_file import AuditFile
     from broker.server.console_host import ConsoleProgram
-    from broker.server.tls import TlsListeners
+    from broker.server.tls_listeners import TlsListeners
 
 logger = logging.getLogger("kawal.server")
 
@@ -94,7 +94,7 @@ def main(
     sockets = ExitStack()
     added: list[str] = []
     with sockets:
-        tls = _open_tls(config)
+        tls, tls_problem = _open_tls(config)
         listeners = open_listeners(config, tls)
         for listener in listeners:
             sockets.callback(listener.socket.close)
@@ -117,6 +117,10 @@ def main(
         )
         # A start that ends here must not look like a crash to the next one.
         sockets.callback(lambda: broker.close(now_ms()))
+        if tls is not None:
+            from broker.server.tls_setup import adopt_tls
+
+            adopt_tls(tls, broker.live_config, tls_problem)
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
         if any(spec.protocol.sasl for spec in config.specs):
@@ -165,18 +169,16 @@ def _start_audit(
     return start_audit(broker, config, listeners, workers, file=file, added=added)
 
 
-def _open_tls(config: Config) -> TlsListeners | None:
-    """Return what the encrypted listeners need, None when there are none.  Raises: StartError."""
-    if not any(spec.protocol.encrypted for spec in config.specs):
-        return None
-    from broker.server.tls import TlsError, TlsListeners
+def _open_tls(config: Config) -> tuple[TlsListeners | None, StartError | None]:
+    """Return what the encrypted listeners need, None when there are none, and what is wrong with it.
 
-    tls = TlsListeners()
-    try:
-        tls.accept(tls.prepare(config))
-    except TlsError as error:
-        raise StartError(str(error)) from error
-    return tls
+    Raises: StartError.
+    """
+    if not any(spec.protocol.encrypted for spec in config.specs):
+        return None, None
+    from broker.server.tls_setup import open_tls  # OpenSSL takes 10 ms to import
+
+    return open_tls(config)
 
 
 def registry_of(config: Config) -> Callable[[str], Any]:

@@ -1,7 +1,7 @@
-"""The TLS of listeners: contexts made from the configuration, made again when it or a file has changed.
+"""The TLS of a listener: a context made from its settings and files.
 
 A context is checked whole before it is used: a key that does not match, a file that cannot be read or has no
-certificate leave the one in use as it is.  Connections keep the context with which they began.
+certificate are errors here.  Connections keep the context with which they began.
 
 Keys given as text are read by OpenSSL from memory (memfd): no secret gets into a file.  There is no session
 resumption, so that each connection is judged by the certificates of now; a handshake costs 0.1 ms more.
@@ -9,11 +9,9 @@ resumption, so that each connection is judged by the certificates of now; a hand
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
@@ -23,8 +21,6 @@ from broker.config.config_keys import ConfigProblem
 from broker.config.principal_rules import PrincipalMapper
 from broker.config.tls_settings import CONVERSION, TlsSettings, tls_settings
 from broker.security.certificates import read_certificate
-
-logger = logging.getLogger("kawal.security")
 
 OTHER_STORES: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS", b"\x30\x82": "PKCS12 or DER"}
 """The first bytes of files that are not PEM."""
@@ -38,14 +34,10 @@ _CLIENT_AUTH: Final = {
 FILE_BYTES_MAX: Final = 4 << 20
 """No file of certificates is so long."""
 
-WARN_DAYS: Final = (0, 1, 7, 30)
-"""Days before the end of a certificate at which the log says so."""
-DAY_S: Final = 86_400
-
 UNREADABLE: Final = "damaged PEM, or a wrong ssl.key.password,"
 """What OpenSSL calls `[SSL] PEM lib`: it does not tell which."""
 
-_BLOCK: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_MARK: Final = re.compile(r"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
 _END: Final = "-----END CERTIFICATE-----"
 
 
@@ -61,6 +53,7 @@ class Tls(NamedTuple):
     subject: str
     until_s: int
     """The end of the validity of the server's certificate, seconds since 1970."""
+    alternative_names: frozenset[str]
 
 
 def settings_of(config: Config) -> dict[str, TlsSettings]:
@@ -110,7 +103,9 @@ def _make(settings: TlsSettings) -> Tls:
         own = read_certificate(ssl.PEM_cert_to_DER_cert(_first_certificate(pem)))
     except ValueError as error:
         raise TlsError(f"its certificate cannot be read: {error}") from error
-    return Tls(context, PrincipalMapper(settings.mapping_rules), own.subject, own.until_s)
+    return Tls(
+        context, PrincipalMapper(settings.mapping_rules), own.subject, own.until_s, own.alternative_names
+    )
 
 
 def _load_identity(context: ssl.SSLContext, settings: TlsSettings) -> str:
@@ -169,12 +164,22 @@ def _lines(text: str | None) -> str:
 
     Source: DefaultSslEngineFactory.PemParser of Kafka, which takes any white space in the body.
     """
-
-    def laid_out(block: re.Match[str]) -> str:
-        body = block[2].strip() if ":" in block[2] else "\n".join(block[2].split())
-        return f"-----BEGIN {block[1]}-----\n{body}\n-----END {block[1]}-----\n"
-
-    return _ascii(_BLOCK.sub(laid_out, (text or "").replace("\\n", "\n")))
+    if text is None:
+        return ""
+    if len(text) > FILE_BYTES_MAX:
+        raise TlsError(f"a text of {len(text)} characters is too long for PEM")
+    text = text.replace("\\n", "\n")
+    parts: list[str] = []
+    done, begin = 0, None
+    for mark in _MARK.finditer(text):
+        if mark[1] == "BEGIN":
+            begin = mark
+        elif begin is not None and begin[2] == mark[2]:
+            body = text[begin.end() : mark.start()]
+            body = body.strip() if ":" in body else "\n".join(body.split())
+            parts += text[done : begin.start()], f"{begin[0]}\n{body}\n{mark[0]}\n"
+            done, begin = mark.end(), None
+    return _ascii("".join([*parts, text[done:]]))
 
 
 def _ascii(pem: str) -> str:
@@ -216,69 +221,3 @@ def _why(error: Exception) -> str:
     # The line of OpenSSL's source says nothing to those who read it.
     text = str(error).partition(" (_ssl.c:")[0]
     return UNREADABLE if text == "[SSL] PEM lib" else text
-
-
-class Prepared(NamedTuple):
-    """The TLS of all listeners, read and checked, and not in effect yet."""
-
-    settings: dict[str, TlsSettings]
-    stamps: dict[str, Stamps]
-    made: dict[str, Tls]
-
-
-class TlsListeners:
-    """The encrypted listeners of a server, each with the TLS that new connections get."""
-
-    def __init__(self) -> None:
-        self.current: dict[str, Tls] = {}
-        self._settings: dict[str, TlsSettings] = {}
-        self._stamps: dict[str, Stamps] = {}
-        self._warned: dict[str, int] = {}
-
-    def prepare(self, config: Config | None) -> Prepared:
-        """Read everything that listeners need, by the same settings if there is no configuration.
-
-        Nothing is in effect before `accept`.  Raises: ConfigError, TlsError.
-        """
-        wanted = self._settings if config is None else settings_of(config)
-        stamps = {name: stamps_of(settings) for name, settings in wanted.items()}
-        return Prepared(wanted, stamps, {name: make_tls(settings) for name, settings in wanted.items()})
-
-    def accept(self, prepared: Prepared) -> None:
-        """Let new connections have what was prepared."""
-        self._settings, self._stamps, self.current = prepared
-        self._warned.clear()
-
-    def until_s(self) -> dict[str, int]:
-        """Return the end of each listener's certificate, seconds since 1970."""
-        return {name: tls.until_s for name, tls in self.current.items()}
-
-    def changed(self) -> bool:
-        """Whether a file has changed since it was read, or since this was asked."""
-        now = {name: stamps_of(settings) for name, settings in self._settings.items()}
-        changed = now != self._stamps
-        self._stamps = now
-        return changed
-
-    def described(self) -> Iterator[str]:
-        """Yield a line about each listener's certificate."""
-        for name, tls in self.current.items():
-            yield f"listener {name} has the certificate of {tls.subject!r}, valid until {_day(tls.until_s)}"
-
-    def warn_of_expiry(self, now_s: float) -> None:
-        """Log certificates that are about to expire, once at each of the limits."""
-        for name, tls in self.current.items():
-            left_days = (tls.until_s - now_s) / DAY_S
-            limit = next((days for days in WARN_DAYS if left_days <= days), None)
-            if limit is None or self._warned.get(name) == limit:
-                continue
-            self._warned[name] = limit
-            what = f"the certificate {tls.subject!r} of the listener {name}"
-            if left_days <= 0:
-                logger.error("%s has expired (%s): clients refuse it", what, _day(tls.until_s))
-            else:
-                logger.warning("%s expires in %.1f days (%s)", what, left_days, _day(tls.until_s))
-
-
-def _day(seconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

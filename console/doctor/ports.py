@@ -49,7 +49,8 @@ def check_certificates(facts: Facts, config: Config) -> Iterator[Finding]:
     encrypted = [spec for spec in config.specs if spec.protocol.encrypted]
     if not encrypted:
         return
-    from broker.server.tls import WARN_DAYS, TlsError, make_tls  # OpenSSL is needed for TLS alone
+    from broker.server.tls import TlsError, make_tls  # OpenSSL is needed for TLS alone
+    from broker.server.tls_listeners import WARN_DAYS
 
     for spec in encrypted:
         try:

@@ -34,6 +34,15 @@ def test_changes_are_seen_at_once_and_told() -> None:
     assert [config.message_max_bytes for config in told] == [6000, 7000, 6000]
 
 
+def test_another_part_of_the_operator_s_is_looked_at_with_what_clients_have_set() -> None:
+    catalogue = Catalogue()
+    live = LiveConfig(STATIC, catalogue)
+    catalogue.replay(change("7", message_max_bytes="7000"))
+    looked = live.with_static(config_of({"node.id": 7, "message.max.bytes": 5, "log.retention.ms": 9}))
+    assert (looked.message_max_bytes, looked.log_retention_ms) == (7000, 9)
+    assert live.current.log_retention_ms is None
+
+
 def test_what_was_recorded_before_the_start_holds() -> None:
     catalogue = Catalogue()
     catalogue.replay(change("7", message_max_bytes="7000"))

@@ -9,7 +9,9 @@ from broker.config.listener_keys import (
     is_listener_key,
     listener_key,
     parts_of,
+    tls_changed_by,
 )
+from broker.config.server_keys import KEYS
 
 
 def test_a_name_has_a_listener_perhaps_a_mechanism_and_a_key() -> None:
@@ -45,6 +47,22 @@ def test_limits_of_connections_can_be_a_listeners_own_and_change_while_it_runs(b
     assert key.parse("3") == 3
     with pytest.raises(ConfigError, match="at least 1"):
         key.parse("0")
+
+
+def test_tls_of_one_listener_may_change_while_it_runs_and_that_of_all_may_not() -> None:
+    assert listener_key("listener.name.in.ssl.keystore.location").dynamic
+    assert listener_key("listener.name.in.ssl.client.auth").dynamic
+    assert not KEYS["ssl.keystore.location"].dynamic
+    assert not listener_key("listener.name.in.ssl.allow.dn.changes").dynamic
+    assert tls_changed_by("listener.name.in-1.ssl.keystore.key") == "IN-1"
+    for other in (
+        "ssl.keystore.key",
+        "listener.name.in.max.connections",
+        "listener.name.in.plain.ssl.keystore.key",
+        "listener.name.IN.ssl.keystore.key",
+        "listener.name.",
+    ):
+        assert tls_changed_by(other) is None
 
 
 def test_limits_of_addresses_are_for_all_listeners() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.security.certificates import CertificateError, read_certificate
-from tests.broker.server.pems import CA, CLIENT, ODD, SERVER
+from tests.broker.server.pems import CA, CLIENT, ODD, SERVER, WIDER
 
 DER = ssl.PEM_cert_to_DER_cert(CLIENT)
 
@@ -27,6 +27,18 @@ def test_the_end_of_the_validity_is_read_in_both_forms() -> None:
     assert read_certificate(DER).until_s == ssl.cert_time_to_seconds("Oct 30 00:53:43 2126 GMT")
     odd = read_certificate(ssl.PEM_cert_to_DER_cert(ODD))
     assert odd.until_s == ssl.cert_time_to_seconds("Aug 19 00:53:43 2029 GMT")
+
+
+def test_alternative_names_are_told_with_their_kinds() -> None:
+    assert read_certificate(ssl.PEM_cert_to_DER_cert(CA)).alternative_names == frozenset()
+    assert read_certificate(ssl.PEM_cert_to_DER_cert(WIDER)).alternative_names == {
+        "DNS:localhost",
+        "DNS:kafka.example",
+        "IP:127.0.0.1",
+        "IP:::1",
+        "URI:spiffe://lab/kawal",
+        "email:ops@lab.example",
+    }
 
 
 @given(st.integers(0, len(DER) - 1))

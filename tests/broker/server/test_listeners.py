@@ -13,7 +13,7 @@ import pytest
 from broker.config.config import Config, config_of
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError, advertised_address, open_listeners
-from broker.server.tls import TlsListeners
+from broker.server.tls_listeners import TlsListeners
 from broker.server.tls_transport import TlsTransport
 from tests.broker.gateway import Gateway
 from tests.broker.server.fakes import FakeSocket

@@ -12,7 +12,7 @@ import trio.testing
 
 from broker.config.config_sources import LoadedConfig, load
 from broker.server.reload import WATCH_SECONDS, Reloader
-from broker.server.tls import TlsListeners
+from broker.server.tls_listeners import TlsListeners
 from tests.broker.gateway import Gateway
 from tests.broker.server.pems import CLIENT, CLIENT_KEY, SERVER, SERVER_KEY
 

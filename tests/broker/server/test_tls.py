@@ -1,7 +1,5 @@
 """The TLS of listeners from files and text: what is refused, and when it is read again."""
 
-import logging
-import os
 import ssl
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,10 @@ from hypothesis import strategies as st
 
 from broker.config.config import Config, config_of
 from broker.config.config_keys import ConfigError
-from broker.server.tls import TlsError, TlsListeners, make_tls, settings_of
+from broker.server.tls import FILE_BYTES_MAX, TlsError, make_tls, settings_of
 from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, ENCRYPTED_KEY, SERVER, SERVER_KEY
 
 UNTIL_S = ssl.cert_time_to_seconds("Oct 30 00:53:43 2126 GMT")
-DAY_S = 86_400
 
 
 def config(**settings: Any) -> Config:
@@ -104,45 +101,13 @@ def test_wrong_authorities_and_ciphers_are_told() -> None:
         made(**texts, cipher_suites="X")
 
 
-def write(path: Path, text: str, second: int) -> None:
-    path.write_text(text)
-    os.utime(path, (second, second))
-
-
-def test_a_changed_file_is_noticed_and_a_wrong_one_leaves_the_old_in_use(tmp_path: Path) -> None:
-    path = tmp_path / "server.pem"
-    write(path, SERVER_KEY + SERVER, 1)
-    tls = TlsListeners()
-    tls.accept(tls.prepare(config(keystore_location=str(path))))
-    before = tls.current["SSL"]
-    assert not tls.changed()
-    write(path, SERVER_KEY, 2)
-    assert tls.changed()
-    assert not tls.changed()
-    with pytest.raises(TlsError):
-        tls.prepare(None)
-    assert tls.current["SSL"] is before
-    write(path, CLIENT_KEY + CLIENT, 3)
-    assert tls.changed()
-    tls.accept(tls.prepare(None))
-    assert list(tls.described()) == [
-        "listener SSL has the certificate of 'CN=Dave,OU=dev,O=lab', valid until 2126-10-30 00:53:43 UTC"
-    ]
-
-
-def test_the_end_of_a_certificate_is_told_at_30_7_1_and_0_days(caplog: pytest.LogCaptureFixture) -> None:
-    tls = TlsListeners()
-    tls.accept(tls.prepare(config(keystore_key=SERVER_KEY, keystore_certificate_chain=SERVER)))
-    days = (40, 29, 28, 6, 5, 0.5, 0.4, -1, -2)
-    for left in days:
-        tls.warn_of_expiry(UNTIL_S - left * DAY_S)
-    levels = [(record.levelno, record.getMessage().split("SSL ")[1][:14]) for record in caplog.records]
-    assert levels == [
-        (logging.WARNING, "expires in 29."),
-        (logging.WARNING, "expires in 6.0"),
-        (logging.WARNING, "expires in 0.5"),
-        (logging.ERROR, "has expired (2"),
-    ]
+def test_texts_that_nobody_needs_are_refused_and_cost_time_by_their_length_alone() -> None:
+    texts = {"keystore_key": SERVER_KEY, "keystore_certificate_chain": SERVER}
+    begun = "-----BEGIN A-----" * (FILE_BYTES_MAX // 20)
+    with pytest.raises(TlsError, match="no certificate"):
+        made(**texts | {"keystore_certificate_chain": begun})
+    with pytest.raises(TlsError, match="too long for PEM"):
+        made(**texts | {"keystore_certificate_chain": begun * 2})
 
 
 # --- PEM of any kind ---------------------------------------------------------------------------------------
