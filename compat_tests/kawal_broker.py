@@ -11,7 +11,7 @@ from compat_tests.process import ServerProcess
 
 READY = "kawal ready "
 
-SECRETS = ("jaas.config", "secret.key")
+SECRETS = ("jaas.config", "secret.key", "keystore.key", "certificate.chain", "truststore.certificates")
 """Ends of the keys whose values are secret."""
 
 KAWAL = str(Path(sys.executable).with_name("kawal"))

@@ -45,6 +45,17 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def flags_of(arguments: argparse.Namespace) -> list[str]:
+    """Return the flags again, for a program that is to read the same configuration; no secret is in them."""
+    names = ("listen", "data", "config", "http", "advertise")
+    given = {name: getattr(arguments, name) for name in names}
+    return [
+        *(f"--set={text}" for text in arguments.set),
+        *(f"--{name}={value}" for name, value in given.items() if value is not None),
+        *(["--insecure"] if arguments.insecure else []),
+    ]
+
+
 def config_file(arguments: argparse.Namespace) -> str | None:
     """Return the path of the configuration file, if there is one."""
     return arguments.config or os.environ.get(CONFIG_VARIABLE) or None

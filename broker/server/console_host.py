@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import trio
 
-from broker.config.endpoints import Endpoint
+from broker.config.endpoints import Endpoint, is_loopback
 from broker.config.listener_specs import WILDCARDS, SecurityProtocol
 from broker.loop.internal_errors import ErrorPlace, InternalErrors
 
@@ -155,7 +155,9 @@ class ConsoleHost:
                     logger.debug("a browser was not told that there is no console: %s", error)
 
 
-def hand_over_of(config: Config, listeners: Sequence[Listener]) -> dict[str, object]:
+def hand_over_of(
+    config: Config, listeners: Sequence[Listener], http: socket.socket | None
+) -> dict[str, object]:
     """Return what the console is told: the way to the easiest listener, and the operator's choices."""
     specs = {spec.name: spec for spec in config.specs}
     listener = min(listeners, key=lambda each: EASIEST.index(specs[each.name].protocol))
@@ -167,12 +169,21 @@ def hand_over_of(config: Config, listeners: Sequence[Listener]) -> dict[str, obj
         "protocol": spec.protocol.value,
         "mechanism": _mechanism(config, spec.name) if spec.protocol.sasl else "",
         "ca": _certificates(config, spec.name) if spec.protocol.encrypted else None,
+        "metrics": _open_metrics(http),
         "read_only": config.kawal_console_read_only,
         "hosts": [name.lower() for name in config.kawal_console_hosts],
         "masks": list(config.kawal_console_masks),
         "json_lines": config.kawal_log_format == "json",
         "level": config.kawal_log_level,
     }
+
+
+def _open_metrics(http: socket.socket | None) -> str:
+    """Return the address of the metrics, "" if they need a login or are not served."""
+    if http is None:
+        return ""
+    host, port = http.getsockname()[:2]
+    return Endpoint(host, port).text if is_loopback(host) else ""
 
 
 def _mechanism(config: Config, listener: str) -> str:

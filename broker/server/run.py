@@ -211,7 +211,7 @@ class Web(NamedTuple):
         if self.console_socket is not None and self.console is not None:
             from broker.server.console_host import ConsoleHost, hand_over_of, url_of
 
-            given = hand_over_of(broker.config, listeners)
+            given = hand_over_of(broker.config, listeners, self.http)
             host = ConsoleHost(self.console_socket, self.console, given, broker.internal_errors)
             nursery.start_soon(host.run)
             self.console.announce(url_of(self.console_socket))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+from broker.config.config import Config
 from console.doctor.audit import check_audit
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, as_text, as_tree, worst
@@ -41,13 +42,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the checks.  Raises: CommandError when the configuration cannot be used."""
-    findings = list(findings_of(arguments, Facts()))
+    findings = list(findings_of(arguments, Facts(), check_disk))
     print(json.dumps(as_tree(findings), indent=2) if arguments.json else as_text(findings))
     return FAILED if worst(findings) == "problem" else OK
 
 
-def findings_of(arguments: argparse.Namespace, facts: Facts) -> Iterator[Finding]:
-    """Yield all findings, from the ground up."""
+def findings_of(
+    arguments: argparse.Namespace, facts: Facts, check_disk: Callable[[Facts, Config], Iterable[Finding]]
+) -> Iterator[Finding]:
+    """Yield all findings, from the ground up; `check_disk` measures the disk, the only one that writes.
+
+    Raises: CommandError when the configuration cannot be used.
+    """
     from wal.disk import OsDisk
 
     loaded = loaded_config(arguments)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from console.errors import OK, CommandError
 from console.help import describe
 from console.passwords import add_password_file
-from console.server_flags import add_flags, as_table, config_file, loaded_config, read_again
+from console.server_flags import add_flags, as_table, config_file, flags_of, loaded_config, read_again
 
 if TYPE_CHECKING:
     from broker.server.console_host import ConsoleProgram
@@ -79,7 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         users = None
         if arguments.add_user is not None:
             users = _first_user(arguments.add_user, arguments.password_file)
-        return main(loaded.config, ready=_announce, load=load, users=users, console=_console_program())
+        return main(
+            loaded.config, ready=_announce, load=load, users=users, console=_console_program(arguments)
+        )
     except (StartError, StoreError, DiskError) as error:
         raise CommandError(str(error)) from error
 
@@ -92,14 +94,17 @@ def _first_user(name: str, password_file: str | None) -> dict[str, dict[str, str
     return {name: first_credentials(read_password(name, password_file))}
 
 
-def _console_program() -> ConsoleProgram:
-    """Return the program of the web console, which finds these packages where they are."""
+def _console_program(arguments: argparse.Namespace) -> ConsoleProgram:
+    """Return the program of the web console, which finds these packages where they are.
+
+    It gets the flags of this server, so that it can look at the machine as 'kawal doctor' does.
+    """
     from broker.server.console_host import ConsoleProgram
 
     packages = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, (packages, os.environ.get("PYTHONPATH"))))
     # -P: not the folder in which the server was started, which may have packages of these names.
-    command = (sys.executable, "-P", "-m", "console.web")
+    command = (sys.executable, "-P", "-m", "console.web", *flags_of(arguments))
     return ConsoleProgram(command, {"PYTHONPATH": path}, _announce_console)
 
 

@@ -25,6 +25,8 @@ class HandOver(msgspec.Struct, forbid_unknown_fields=True):
     mechanism: str = ""
     ca: str | None = None
     """A file with the certificate of the gateway's listener."""
+    metrics: str = ""
+    """HOST:PORT of the gateway's metrics, if they are open to programs of this machine."""
     read_only: bool = False
     hosts: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from console.web.kafka_door import KafkaDoor
 from console.web.masks import Mask, Masks, parse_mask
 from console.web.process import IDLE_SECONDS, go_before_the_log, serve
 from console.web.site import Console
-from console.web.visit import Settings
+from console.web.visit import Gateway, Settings
 
 STDIN = 0
 
@@ -51,8 +51,11 @@ def serve_alone(
     serve(partial(_console, settings, security, alone=False), listening, ready)
 
 
-def serve_handed_over() -> None:
-    """Serve on the socket of the gateway that has started this process, until it ends or there is no need."""
+def serve_handed_over(flags: tuple[str, ...]) -> None:
+    """Serve on the socket of the gateway that has started this process, until it ends or there is no need.
+
+    `flags` are those of the gateway.
+    """
     given = read_hand_over(STDIN)
     logs.set_up(json_lines=given.json_lines, level=given.level)
     go_before_the_log()
@@ -61,7 +64,7 @@ def serve_handed_over() -> None:
     except OSError as error:
         raise CommandError(f"the gateway's socket cannot be used: {error.strerror or error}") from error
     with listening:
-        settings = _handed_settings(given, str(listening.getsockname()[0]))
+        settings = _handed_settings(given, str(listening.getsockname()[0]), flags)
         security = PLAIN
         if given.protocol != "PLAINTEXT":
             security = Security(given.protocol, given.mechanism, ca=given.ca, checks_host=False)
@@ -69,7 +72,7 @@ def serve_handed_over() -> None:
         serve(make, listening, idle_seconds=IDLE_SECONDS, lifeline=STDIN)
 
 
-def _handed_settings(given: HandOver, host: str) -> Settings:
+def _handed_settings(given: HandOver, host: str, flags: tuple[str, ...]) -> Settings:
     return Settings(
         bootstrap=given.bootstrap,
         read_only=given.read_only,
@@ -77,6 +80,7 @@ def _handed_settings(given: HandOver, host: str) -> Settings:
         loopback=is_loopback(host),
         hosts=given.hosts,
         masks=Masks(map(parse_mask, given.masks)),
+        gateway=Gateway(flags, given.metrics),
     )
 
 

@@ -20,6 +20,15 @@ ROWS_MAX: Final = 200
 FORM_BYTES_MAX: Final = 1 << 20
 
 
+class Gateway(NamedTuple):
+    """The gateway that has started this console."""
+
+    flags: tuple[str, ...] = ()
+    """Its command line, as far as it decides the configuration."""
+    metrics: str = ""
+    """The address of its metrics, if programs of this machine may read them without a login."""
+
+
 class Settings(NamedTuple):
     """The choices of the operator."""
 
@@ -35,6 +44,7 @@ class Settings(NamedTuple):
     """Names besides those of this machine by which the console may be called."""
     masks: Masks = Masks()
     """Parts of records that are shown to no one."""
+    gateway: Gateway = Gateway()
 
 
 class Crumb(NamedTuple):

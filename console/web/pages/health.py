@@ -1,12 +1,19 @@
-"""The `/health` page: whether the broker answers, and what to do where it does not."""
+"""The `/health` page: whether the broker answers, what the doctor finds, and what to do."""
 
 from __future__ import annotations
 
-from console.link import LinkLost
-from console.web.health_facts import health_of
-from console.web.visit import Answer, Rows, View, Visit, get
+from typing import Final
 
+from console.link import LinkLost
+from console.web.errors import PageError
+from console.web.findings import gateway_findings
+from console.web.gateway_metrics import read_figures
+from console.web.health_facts import health_of
+from console.web.visit import Answer, Crumb, Rows, View, Visit, get
+
+HEALTH: Final = Crumb("Health", "/health")
 COLUMNS = ("broker", "address", "answers", "apis", "milliseconds", "kawal")
+FINDING_COLUMNS = ("check", "verdict", "text", "advice")
 
 
 async def health(visit: Visit) -> Answer:
@@ -27,9 +34,28 @@ async def health(visit: Visit) -> Answer:
     return View(
         title="Health",
         template="health.html",
-        context={"facts": facts, "problem": ""},
+        context={"facts": facts, "problem": "", "beside": kafka.is_beside},
         rows=Rows(COLUMNS, rows),
     )
 
 
-ROUTES = (get("/health", health),)
+async def findings(visit: Visit) -> Answer:
+    """Show what the doctor finds on the machine of the gateway, and what the gateway counts."""
+    kafka, gateway = visit.kafka, visit.settings.gateway
+    if not kafka.is_beside:
+        raise PageError(
+            404,
+            "a machine is looked at by the console of its own gateway; there, 'kawal doctor' does it, too",
+        )
+    found = await kafka.run(gateway_findings, kafka.bootstrap, gateway.flags)
+    figures = await kafka.run(read_figures, gateway.metrics)
+    return View(
+        title="Findings",
+        template="findings.html",
+        context={"findings": found, "figures": figures},
+        rows=Rows(FINDING_COLUMNS, found),
+        crumbs=(HEALTH,),
+    )
+
+
+ROUTES = (get("/health", health), get("/health/findings", findings))

@@ -6,6 +6,7 @@ from typing import Final
 
 from console.web.errors import PageError
 from console.web.fields import path_to
+from console.web.gateway_metrics import read_figures
 from console.web.log_facts import (
     FRAMES_MAX,
     SegmentRow,
@@ -37,11 +38,12 @@ async def logs(visit: Visit) -> Answer:
     kafka = visit.kafka
     vnodes = await kafka.run(vnodes_of, kafka.bootstrap, None)
     dirs = await kafka.run(log_dirs_of, kafka.bootstrap)
+    figures = await kafka.run(read_figures, visit.settings.gateway.metrics)
     page = page_of(visit, vnodes or ())
     return View(
         title="Logs",
         template="logs.html",
-        context={"page": page, "told": vnodes is not None, "dirs": dirs[:ROWS_MAX]},
+        context={"page": page, "told": vnodes is not None, "dirs": dirs[:ROWS_MAX], "figures": figures},
         rows=Rows(VnodeRow._fields, page.items),
     )
 

@@ -210,7 +210,7 @@ def test_what_is_said_without_a_console_is_http() -> None:
 )
 def test_the_console_reaches_the_server_where_it_listens(bound: str, bootstrap: str) -> None:
     listener = Listener(None, Endpoint(bound, 1), None)  # type: ignore[arg-type]
-    assert hand_over_of(config_of({}), [listener])["bootstrap"] == bootstrap
+    assert hand_over_of(config_of({}), [listener], None)["bootstrap"] == bootstrap
 
 
 def test_the_easiest_listener_is_taken() -> None:
@@ -219,9 +219,30 @@ def test_the_easiest_listener_is_taken() -> None:
         Listener(None, Endpoint("127.0.0.1", 2), None, name="SASL_PLAINTEXT"),  # type: ignore[arg-type]
         Listener(None, Endpoint("127.0.0.1", 1), None),  # type: ignore[arg-type]
     ]
-    assert hand_over_of(config, listeners)["protocol"] == "PLAINTEXT"
-    found = hand_over_of(config, listeners[:1])
+    assert hand_over_of(config, listeners, None)["protocol"] == "PLAINTEXT"
+    found = hand_over_of(config, listeners[:1], None)
     assert (found["protocol"], found["mechanism"]) == ("SASL_PLAINTEXT", "SCRAM-SHA-512")
+
+
+class Bound:
+    """A socket of HTTP, bound to a host."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+
+    def getsockname(self) -> tuple[str, int]:
+        return self._host, 9644
+
+
+@pytest.mark.parametrize(
+    ("host", "told"),
+    [("127.0.0.1", "127.0.0.1:9644"), ("::1", "[::1]:9644"), ("10.0.0.7", ""), ("0.0.0.0", "")],
+)
+def test_metrics_are_told_where_they_need_no_login(host: str, told: str) -> None:
+    listener = Listener(None, Endpoint("127.0.0.1", 1), None)  # type: ignore[arg-type]
+    bound: Any = Bound(host)
+    assert hand_over_of(config_of({}), [listener], bound)["metrics"] == told
+    assert hand_over_of(config_of({}), [listener], None)["metrics"] == ""
 
 
 def test_people_are_told_an_address_that_they_can_open() -> None:

@@ -28,7 +28,7 @@ def read(data: bytes) -> HandOver:
 def test_the_gateways_line_is_read() -> None:
     config = config_of({"kawal.console.read.only": True, "kawal.console.hosts": "Kafka.Example"})
     listener = Listener(None, Endpoint("0.0.0.0", 4711), None)  # type: ignore[arg-type]
-    given = {**hand_over_of(config, [listener]), "listening": 7}
+    given = {**hand_over_of(config, [listener], None), "listening": 7}
     found = read(msgspec.json.encode(given) + b"\nmore")
     assert found == HandOver(7, "127.0.0.1:4711", read_only=True, hosts=("kafka.example",), level="info")
 

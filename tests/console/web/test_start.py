@@ -13,6 +13,7 @@ from console.security import PLAIN
 from console.web import start
 from console.web.hand_over import HandOver
 from console.web.process import IDLE_SECONDS
+from console.web.visit import Gateway
 
 
 class FakeSocket:
@@ -56,7 +57,7 @@ def test_alone_it_prints_its_address(served: Any, capsys: pytest.CaptureFixture[
     )
     ((console, options),) = served
     assert capsys.readouterr().out == "kawal console http://[::1]:9645\n"
-    assert console.settings[:-1] == ("b:1", True, False, False, True, ("x",))
+    assert console.settings[:-2] == ("b:1", True, False, False, True, ("x",))
     assert options == {}
 
 
@@ -64,12 +65,14 @@ def test_handed_over_it_logs_in_where_the_gateway_does_and_ends_with_it(
     served: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = HandOver(7, "127.0.0.1:9092", protocol="SASL_SSL", mechanism="PLAIN", ca="/c.pem", hosts=("h",))
+    given.metrics = "127.0.0.1:9644"
     monkeypatch.setattr(start, "read_hand_over", lambda _: given)
     monkeypatch.setattr(socket, "socket", FakeSocket)
-    start.serve_handed_over()
+    start.serve_handed_over(("--data=/d",))
     ((console, options),) = served
     assert options == {"idle_seconds": IDLE_SECONDS, "lifeline": 0}
     assert (console.settings.login, console.settings.hosts) == (True, ("h",))
+    assert console.settings.gateway == Gateway(("--data=/d",), "127.0.0.1:9644")
     security = console._everyone.security
     assert (security.protocol, security.mechanism, security.ca, security.checks_host) == (
         *("SASL_SSL", "PLAIN", "/c.pem"),
@@ -84,5 +87,5 @@ def test_a_socket_that_is_none_is_a_sentence(served: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(start, "read_hand_over", lambda _: HandOver(7, "b:1"))
     monkeypatch.setattr(socket, "socket", refuse)
     with pytest.raises(CommandError, match="Bad file descriptor"):
-        start.serve_handed_over()
+        start.serve_handed_over(("--data=/d",))
     assert served == []

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from console.web.gateway_metrics import GatewayFigures
+from console.web.pages import health
+from console.web.visit import Gateway
+from tests.console.doctor.machine import FakeFacts
 from tests.console.web.kit import Web
 
 
@@ -28,6 +34,26 @@ def test_a_broker_that_is_away_is_503_with_what_to_do_and_heals() -> None:
     assert web.get("/health?as=json").status == 503
     web.away = False
     assert web.get("/health").status == 200
+
+
+def test_the_doctor_s_findings_are_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.web.findings.Facts", FakeFacts)
+    web = Web(gateway=Gateway(("--data=/nowhere", "--listen=127.0.0.1:0")))
+    assert web.get("/health").links("What the doctor finds") == ["/health/findings"]
+    page = web.get("/health/findings")
+    assert page.status == 200
+    assert "/nowhere" in page.text
+    rows = json.loads(web.get("/health/findings?as=json").body)
+    assert {"check", "verdict", "text", "advice"} == set(rows[0])
+
+
+def test_what_the_gateway_counts_is_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.web.findings.Facts", FakeFacts)
+    figures = GatewayFigures(1234, 0.8, 4.19, 1, 2, 3, 0)
+    monkeypatch.setattr(health, "read_figures", lambda _: figures)
+    page = Web(gateway=Gateway(("--data=/nowhere",))).get("/health/findings")
+    assert "1,234, 0.8 ms on average, 99 of 100 within 4.19 ms" in page.text
+    assert "2 connections by limits, 3 by TLS or a login" in page.text
 
 
 def test_it_is_asked_by_a_console_that_is_read_only() -> None:
