@@ -13,6 +13,7 @@ from console.queue_peek import RANGES_MAX, Segment, ask_group, segments_of
 from console.queue_rows import list_queues, read_queues, summary_of
 from console.web.errors import PageError
 from console.web.fields import path_to
+from console.web.first_records import Range, first_records
 from console.web.group_list import groups_of
 from console.web.paging import page_of
 from console.web.visit import ROWS_MAX, Answer, Crumb, Events, Rows, Tell, View, Visit, get, stream
@@ -134,14 +135,26 @@ def ranges_of(bootstrap: str, group: str) -> list[tuple[Any, ...]]:
 
 
 async def peek(visit: Visit) -> Answer:
-    """Show which records members have, and which come next; nothing is acquired."""
-    group = visit.names["queue"]
-    page = page_of(visit, await visit.kafka.run(ranges_of, visit.kafka.bootstrap, group))
+    """Show which records members have, which come next, and the first of each range; none is acquired."""
+    group, kafka = visit.names["queue"], visit.kafka
+    page = page_of(visit, await kafka.run(ranges_of, kafka.bootstrap, group))
+    ranges = [Range(*row[:4]) for row in page.items]
+    records = await kafka.run(first_records, kafka.bootstrap, ranges, visit.settings.masks)
+    shown = [records.rows.get(wanted) for wanted in ranges]
+    parts = [(None, None) if row is None else (row.key, row.value) for row in shown]
     return View(
         title=f"Records of {group}",
         template="queue_peek.html",
-        context={"page": page, "group": group},
-        rows=Rows(RANGE_COLUMNS, page.items),
+        context={
+            "page": page,
+            "group": group,
+            "rows": list(zip(page.items, shown, strict=True)),
+            "problems": records.problems,
+        },
+        rows=Rows(
+            (*RANGE_COLUMNS, "first_key", "first_value"),
+            [(*row, *part) for row, part in zip(page.items, parts, strict=True)],
+        ),
         crumbs=(QUEUES, Crumb(group, path_to("queues", group))),
     )
 

@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+from console.errors import CommandError
+from console.web import first_records
+from console.web.masks import Masks, parse_mask
 from console.web.pages import queues
 from console.wire import NotKawal
 from tests.broker.handlers.test_share_fetch import Jobs
@@ -52,10 +55,29 @@ def test_peeking_shows_ranges_with_links_and_acquires_nothing(web: Web) -> None:
     rows = json.loads(web.get(f"{path}?as=json").body)
     assert (rows[0]["first"], rows[0]["last"], rows[0]["state"]) == (0, 3, "acquired")
     assert {row["state"] for row in rows} == {"acquired", "available"}
+    first = {(row["partition"], row["first"]): row["first_value"] for row in rows}
+    assert (first[0, 0], first[0, 6], first[0, 8]) == ("0", "6", "8")
+    assert '<div class="short">6</div>' in web.get(path).html
     (href,) = web.get(path).links("jobs 0: 0 to 3")
     assert web.get(href).status == 200
     (row,) = json.loads(web.get("/queues?as=json").body)
     assert row["under_way"] == 4
+
+
+def test_values_that_are_masked_are_not_peeked_at(web: Web) -> None:
+    masked = Web(broker=web.broker, masks=Masks([parse_mask("jobs:value")]))
+    rows = json.loads(masked.get(f"/queues/{group_of(web)}/peek?as=json").body)
+    assert {row["first_value"] for row in rows if row["first_value"] is not None} == {"(masked)"}
+
+
+def test_records_that_may_not_be_read_leave_the_ranges(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise CommandError("topic authorization failed")
+
+    monkeypatch.setattr(first_records, "whole_record", refuse)
+    page = web.get(f"/queues/{group_of(web)}/peek")
+    assert "No record of jobs is shown: topic authorization failed" in page.text
+    assert page.links("jobs 0: 0 to 3")
 
 
 def test_the_stream_tells_the_numbers(web: Web) -> None:
