@@ -87,9 +87,9 @@ def read(broker: KawalBroker, group: str, topic: str, count: int) -> Iterator[An
 
 
 @contextmanager
-def site() -> Iterator[str]:
-    """Serve the sample data; give the address of the console."""
-    kafka, web = (port if _is_free(port) else free_port() for port in PORTS)
+def site(ports: Sequence[int] = PORTS) -> Iterator[str]:
+    """Serve the sample data, on these ports if they are free; give the address of the console."""
+    kafka, web = (port if port and _is_free(port) else free_port() for port in ports)
     with tempfile.TemporaryDirectory() as directory:
         broker = KawalBroker(Path(directory), {"kawal.console.listeners": f"{HOST}:{web}"})
         broker.port = kafka
@@ -139,10 +139,10 @@ def take(browser: Browser, origin: str, directory: Path) -> None:
             print(f"{picture.name} {size:,} bytes")
 
 
-def main(words: Sequence[str] = ()) -> int:
+def main(words: Sequence[str] = (), ports: Sequence[int] = PORTS) -> int:
     """Take the pictures into a directory."""
     directory = Path(words[0]) if words else PICTURES
-    with site() as origin, sync_playwright() as play:
+    with site(ports) as origin, sync_playwright() as play:
         browser = launched(play)
         take(browser, origin, directory)
         browser.close()

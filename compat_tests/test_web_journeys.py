@@ -205,6 +205,26 @@ def test_the_lag_of_a_consumer_that_stalls_is_followed_until_it_goes_on(
         expect(main_of(tab)).to_contain_text(re.compile(r"(?<![\d,])0 records"))
 
 
+def test_new_lag_comes_by_itself_into_an_open_page(tab: Page, site: tuple[KawalBroker, str]) -> None:
+    broker, _ = site
+    create_topic(broker, "rides", 1)
+    producer = make_producer(broker)
+    produce(producer, "rides", [b"x"] * 10)
+    with group_consumer(broker, "live", "rides") as consumer:
+        poll_until(lambda: partitions_of(consumer) == [0], consumer, what="an assignment")
+        read(consumer, 10)
+        tab.goto("/groups/live/lag")
+        expect(main_of(tab)).to_contain_text("0 records")
+        tab.evaluate("window.kawalStays = true")
+        produce(producer, "rides", [b"x"] * 1_234)
+        expect(main_of(tab)).to_contain_text("Behind")
+        expect(main_of(tab)).to_contain_text("1,234 records")
+        expect(tab.get_by_role("img", name=re.compile("lag in records: now 1,234"))).to_be_visible()
+        read(consumer, 1_234)
+        expect(main_of(tab)).to_contain_text(re.compile(r"(?<![\d,])0 records at"))
+        assert tab.evaluate("window.kawalStays"), "the page was not loaded again"
+
+
 def read(consumer: Any, count: int) -> None:
     """Read this many records and commit them."""
     taken = 0
