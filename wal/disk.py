@@ -54,9 +54,9 @@ __all__ = [
     "SyncFailed",
 ]
 
-# Readable by the owner and the owner's group only: records may be confidential.
-FILE_MODE = 0o640
-DIRECTORY_MODE = 0o750
+# Readable by the owner only, whatever the umask of a command: records may be confidential, settings secret.
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
 
 
 class File(Protocol):

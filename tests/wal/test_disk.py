@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -235,3 +237,16 @@ def test_a_lock_is_held_until_it_is_released(disk: Disk) -> None:
     lock.release()
     disk.lock("LOCK").release()
     assert disk.exists("LOCK")
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_what_it_makes_is_the_owner_s_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    disk = OsDisk()
+    before = os.umask(umask)
+    try:
+        disk.make_directory(str(tmp_path / "d"))
+        disk.open(str(tmp_path / "d/f"), create=True).close()
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "d", tmp_path / "d/f")]
+    assert modes == [0o700, 0o600]
