@@ -6,16 +6,18 @@ lock, and only below the directories that the broker names to this user.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from console.admin import ask, check
 from console.database_admin import do, found
 from console.errors import CommandError
+from console.partition_offsets import Place
 from console.wal_places import segment_paths
 from console.wal_views import frame_tree, summary_tree
 from console.web.errors import PageError
+from console.web.log_keepers import Lasts, keepers_of, noting, owners_in, starts_of
 from console.wire import NotKawal
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from protocol.messages.kawal_databases import DatabaseAction, VnodeState
@@ -67,6 +69,12 @@ class SegmentRow(NamedTuple):
     first_ms: int | None = None
     last_ms: int | None = None
     problem: str = ""
+    kept_by: str = ""
+    """One of the partitions that keep it, by topic and number."""
+    keepers: int | None = None
+    """Their number."""
+    unknown_keepers: int = 0
+    """Streams of which it is not known whether they keep it."""
 
 
 class LogFacts(NamedTuple):
@@ -134,13 +142,16 @@ def directory_of(bootstrap: str, database: str, vnode: str) -> str:
 def log_facts(bootstrap: str, database: str, vnode: str) -> LogFacts:
     """Return what the files of a vnode tell.  Raises: PageError, CommandError."""
     directory = directory_of(bootstrap, database, vnode)
+    (place,) = log_dirs_of(bootstrap)
     try:
         paths = segment_paths(DISK, directory)[::-1]
         witness = load_witness(DISK, directory)
         checkpoints, _ = load_checkpoints(DISK, directory)
-        segments = [_segment(path, read=place < SEGMENTS_MAX) for place, path in enumerate(paths)]
+        summed = [_segment(path, read=number < SEGMENTS_MAX) for number, path in enumerate(paths)]
+        owners = owners_in(DISK, place.path)
     except (DiskError, StoreError) as error:
         raise PageError(404, f"the files of {database}/{vnode} cannot be read here: {error}") from error
+    segments = _with_keepers(bootstrap, summed, owners)
     known = [row for row in segments if row.frames]
     total = sum(row.frames or 0 for row in known)
     return LogFacts(
@@ -152,7 +163,24 @@ def log_facts(bootstrap: str, database: str, vnode: str) -> LogFacts:
     )
 
 
-def _segment(path: str, *, read: bool) -> SegmentRow:
+def _with_keepers(
+    bootstrap: str, summed: list[tuple[SegmentRow, Lasts]], owners: Mapping[int, Place]
+) -> list[SegmentRow]:
+    """Add what keeps each segment.  Raises: CommandError."""
+    streams = {stream for _, lasts in summed for stream in lasts}
+    starts = starts_of(bootstrap, (owners[stream] for stream in streams if stream in owners))
+    rows = []
+    for row, lasts in summed:
+        if row.frames is not None:
+            first, count, unknown = keepers_of(lasts, owners, starts)
+            row = row._replace(kept_by=first, keepers=count, unknown_keepers=unknown)
+        rows.append(row)
+    return rows
+
+
+def _segment(path: str, *, read: bool) -> tuple[SegmentRow, Lasts]:
+    """Return a segment and the last offsets in it, both as far as it is read."""
+    lasts: Lasts = {}
     name = path.rpartition("/")[2]
     file = DISK.open(path, read_only=True)
     try:
@@ -160,13 +188,13 @@ def _segment(path: str, *, read: bool) -> SegmentRow:
     finally:
         file.close()
     if not read:
-        return SegmentRow(name, size_bytes, problem="not looked at")
+        return SegmentRow(name, size_bytes, problem="not looked at"), lasts
     try:
-        tree: dict[str, Any] = summary_tree(path, islice(frames(DISK, path), FRAMES_MAX))
+        tree: dict[str, Any] = summary_tree(path, noting(islice(frames(DISK, path), FRAMES_MAX), lasts))
     except ValueError as error:  # not a segment
-        return SegmentRow(name, size_bytes, problem=str(error))
+        return SegmentRow(name, size_bytes, problem=str(error)), lasts
     more = f"only the first {FRAMES_MAX} frames were looked at" if tree["frames"] == FRAMES_MAX else ""
-    return SegmentRow(
+    row = SegmentRow(
         name,
         size_bytes,
         frames=tree["frames"],
@@ -177,6 +205,7 @@ def _segment(path: str, *, read: bool) -> SegmentRow:
         last_ms=tree.get("last_ms"),
         problem=more,
     )
+    return row, lasts
 
 
 def frames_of(

@@ -38,6 +38,7 @@ def test_a_segment_is_summed_up_without_reading_records(web: Web) -> None:
         facts = log_facts(ADDRESS, "default", vnode(web))
     (row,) = facts.segments
     assert (row.segment, row.frames, row.entries, row.records, row.streams) == (NAME, 3, 3, 6, 1)
+    assert (row.kept_by, row.keepers, row.unknown_keepers) == ("t 0", 1, 0)
     assert (facts.frames_a_sync, facts.checkpoint_sequence) == (1.0, None)
     assert facts.synced_sequence is not None
 
