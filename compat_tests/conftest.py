@@ -30,10 +30,14 @@ _brokers: list[Broker] = []
 _serial_number = count(1)
 
 
+MANY = "--many"
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes docs/compatibility.clients.json."""
+    """Add the options of this folder."""
     parser.addoption(OPTION, action="store_true", help="write what the client programs could do")
     parser.addoption(EVERY_LOGIN, action="store_true", help="try every mechanism on every protocol")
+    parser.addoption(MANY, type=int, default=2_000, help="topics and groups that the console lists")
 
 
 def pytest_configure(config: pytest.Config) -> None:
