@@ -117,10 +117,7 @@ def main(
         )
         # A start that ends here must not look like a crash to the next one.
         sockets.callback(lambda: broker.close(now_ms()))
-        if tls is not None:
-            from broker.server.tls_setup import adopt_tls
-
-            adopt_tls(tls, broker.live_config, tls_problem)
+        _adopt_tls(broker, tls, tls_problem)
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
         if any(spec.protocol.sasl for spec in config.specs):
@@ -179,6 +176,14 @@ def _open_tls(config: Config) -> tuple[TlsListeners | None, StartError | None]:
     from broker.server.tls_setup import open_tls  # OpenSSL takes 10 ms to import
 
     return open_tls(config)
+
+
+def _adopt_tls(broker: Broker, tls: TlsListeners | None, problem: StartError | None) -> None:
+    """Let clients decide the TLS of encrypted listeners, if there are any.  Raises: StartError."""
+    if tls is not None:
+        from broker.server.tls_setup import adopt_tls
+
+        adopt_tls(tls, broker.live_config, problem)
 
 
 def registry_of(config: Config) -> Callable[[str], Any]:

@@ -105,7 +105,7 @@ class TlsListeners:
             for line in self.described(read.made):
                 logger.info("a client has changed the settings: %s", line)
         else:
-            # Nobody has read these: the files are looked at as if they had changed.
+            # These were not read before: the files are looked at as if they had changed.
             self._settings, self._stamps = wanted, {}
         # The change is undone if it cannot be made durable.
         self._expected.append(before)
