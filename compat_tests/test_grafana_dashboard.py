@@ -69,7 +69,7 @@ def differing(ours: Any, theirs: Any, path: str = "") -> list[str]:
     if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         return [
             place
-            for number, (one, other) in enumerate(zip(ours, theirs, strict=True))
-            for place in differing(one, other, f"{path}[{number}]")
+            for number, (mine, other) in enumerate(zip(ours, theirs, strict=True))
+            for place in differing(mine, other, f"{path}[{number}]")
         ]
     return [] if ours == theirs else [path]

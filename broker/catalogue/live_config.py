@@ -14,7 +14,7 @@ CLUSTER = ""
 
 
 class ListenerStores(Protocol):
-    """What the encrypted listeners of a server have read."""
+    """The keys and certificates that the encrypted listeners of a server have read."""
 
     def read(self, config: Config, listeners: Collection[str]) -> Any:
         """Read what these listeners need by a configuration; it takes as long as the disk does.

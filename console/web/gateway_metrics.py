@@ -22,7 +22,7 @@ _BOUND: Final = re.compile(r'le="([^"]+)"')
 
 
 class GatewayFigures(NamedTuple):
-    """What the gateway counts, since its start."""
+    """The counts of the gateway since its start."""
 
     syncs: int
     sync_mean_ms: float | None

@@ -1,4 +1,4 @@
-"""What keeps the segments of a log: the partitions of which clients can still reach records in them.
+"""The partitions that keep the segments of a log: clients can still reach records of theirs in them.
 
 A file goes when no partition needs it.  Which streams a segment has, and up to which offset, is in the heads
 of its frames; whose they are, in the catalogue beside the log; where partitions begin, the broker tells.

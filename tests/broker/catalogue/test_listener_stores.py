@@ -33,7 +33,7 @@ INVALID_REQUEST = 42
 
 
 class Stores:
-    """What would read files; `bad` is one that cannot be read."""
+    """Listeners' stores without files; `bad` is a place that cannot be read."""
 
     def __init__(self) -> None:
         self.reads: list[tuple[object, set[str]]] = []

@@ -9,14 +9,17 @@ from console.web import __main__ as program
 
 
 def test_it_serves_what_it_is_handed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "serve_handed_over", lambda: None)
+    given: list[tuple[str, ...]] = []
+    monkeypatch.setattr(program, "serve_handed_over", given.append)
+    monkeypatch.setattr("sys.argv", ["console.web", "--data=/d"])
     assert program.main() == 0
+    assert given == [("--data=/d",)]
 
 
 def test_a_hand_over_that_cannot_be_used_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse() -> None:
+    def refuse(_flags: tuple[str, ...]) -> None:
         raise CommandError("no socket")
 
     monkeypatch.setattr(program, "serve_handed_over", refuse)
@@ -27,7 +30,7 @@ def test_a_hand_over_that_cannot_be_used_is_a_sentence(
 def test_an_error_of_ours_is_in_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail() -> None:
+    def fail(_flags: tuple[str, ...]) -> None:
         raise ZeroDivisionError("on purpose")
 
     monkeypatch.setattr(program, "serve_handed_over", fail)
