@@ -30,9 +30,13 @@ from wal.recovery import Recovery
 from wal.recovery_report import RecoveryReport
 from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
 from wal.state import LogState
+from wal.whole_files import remove_durably
 
 NEVER_MS = 2**62
 """After every moment there will be."""
+
+ANOTHER_HISTORY = "restored"
+"""A file that a restore leaves in a log's folder: the next start begins a leader epoch in every stream."""
 
 EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
@@ -69,14 +73,16 @@ class VnodeLog(LogCompacting):
         deleted = [name for name in disk.list(directory) if name.endswith(DELETED_SUFFIX)]
         if deleted:
             log._maintenance.delete_later([state.path(name) for name in deleted], now_ms)
-        if options.durability == "os" and not recovery.report.clean and state.refusal() is None:
+        unsafe = options.durability == "os" and not recovery.report.clean
+        if (unsafe or disk.exists(state.path(ANOTHER_HISTORY))) and state.refusal() is None:
             log._begin_another_history(now_ms)
         return log
 
     def _begin_another_history(self, now_ms: int) -> None:
-        """Begin a leader epoch in every stream, durably: a power failure may have taken acknowledged records.
+        """Begin a leader epoch in every stream, durably: acknowledged records may be missing.
 
-        Offsets are then given out again, and consumers that have read beyond learn of it (KIP-320).
+        A power failure may have taken them, or they are younger than what was restored.  Offsets are then
+        given out again, and consumers that have read beyond learn of it (KIP-320).
         Raises: DiskError.
         """
         self.begin_leader_epoch()
@@ -86,6 +92,7 @@ class VnodeLog(LogCompacting):
             job.run()
             self.synced(job, now_ms)
         self._state.options = options
+        remove_durably(self._state.disk, self._state.directory, ANOTHER_HISTORY)
 
     @property
     def state(self) -> str:

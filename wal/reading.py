@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from wal.closed_files import ClosedFile, closed_files, ends_in
+from wal.log_view import LogView
 from wal.lookup import (
     StreamExtent,
     TimeHit,
@@ -215,6 +216,10 @@ class LogReading:
         Raises: IndexRebuilding, DiskError.
         """
         return ends_in(self._state, base_version)
+
+    def view(self) -> LogView:
+        """Return what a copy of the log made now has to hold; it takes the same time for any size."""
+        return LogView(self._state.durable_sequence, self.next_version, self._state.segments.bases())
 
     @property
     def first_version(self) -> int:

@@ -4,6 +4,9 @@
     every frame is read and checked
     all names are made durable, then the marker `kawal.json`
 
+The first start begins a leader epoch in every stream: offsets of records that were acknowledged after the
+backup are given out again, and consumers that have read those learn of it.
+
 Without the marker no server starts, so an interrupted restore is never taken for a data directory.  Files are
 copied, never linked: the backup stays as it is, whatever happens to the data directory.
 """
@@ -19,7 +22,8 @@ from wal.backup_manifest import BackupError, Manifest, read_manifest
 from wal.backup_pieces import CHUNK_BYTES, KnownFile, copy_bytes, no_room
 from wal.disk import Disk, File, NoSuchFile
 from wal.inspect import SegmentReport, verify_log
-from wal.store import make_directories, write_marker
+from wal.log import ANOTHER_HISTORY
+from wal.store import META, make_directories, write_marker
 
 
 class Restore:
@@ -53,6 +57,9 @@ class Restore:
                 for size_bytes in self._copy(f"{log}/{name}", known):
                     done += size_bytes
                     yield Progress("copying", done, self._total_bytes)
+        for log in logs:
+            if log != META:
+                disk.open(f"{data}/{log}/{ANOTHER_HISTORY}", create=True).close()
         yield from self._verify(data)
         for folder in (*logs, *databases, ""):
             disk.sync_directory(f"{data}/{folder}".rstrip("/"))

@@ -240,6 +240,10 @@ class Segments:
         row = self.all.index(segment)
         del self.all[row], self._bases[row]
 
+    def bases(self) -> tuple[int, ...]:
+        """Return the base versions of all segments."""
+        return tuple(self._bases)
+
     def row_of(self, version: int) -> int:
         """Return the row of the last segment that begins at or before `version`; -1 when there is none."""
         return bisect_right(self._bases, version) - 1

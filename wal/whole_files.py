@@ -51,6 +51,16 @@ def replace_file(disk: Disk, directory: str, name: str, data: bytes, *, temporar
     disk.sync_directory(directory)
 
 
+def remove_durably(disk: Disk, directory: str, name: str) -> None:
+    """Remove a file, so that it does not come back after a crash; harmless when there is none.
+
+    Raises: DiskError.
+    """
+    if disk.exists(f"{directory}/{name}"):
+        disk.remove(f"{directory}/{name}")
+        disk.sync_directory(directory)
+
+
 def _decoded(disk: Disk, path: str, decode: Callable[[bytes], Found | None]) -> Found | None:
     """Return a file's content, or None when it is not valid, or twice not readable."""
     try:

@@ -1,0 +1,1 @@
+"""Tests of the copy in an object store, on simulated disks and stores."""

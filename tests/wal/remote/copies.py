@@ -1,0 +1,95 @@
+"""A data directory with a vnode, the store that it is copied to, and what a reader finds in either."""
+
+from __future__ import annotations
+
+from tests.wal.logs import batch
+from tests.wal.stores import OPTIONS, open_store
+from wal.log import VnodeLog
+from wal.log_view import LogView
+from wal.memory_disk import MemoryDisk
+from wal.memory_objects import MemoryObjects
+from wal.remote.restore import RemoteRestore
+from wal.remote.uploader import Uploader
+from wal.segment import FileRange
+from wal.store import Store
+
+LARGE = 1 << 30
+
+
+class Node:
+    """A store with one vnode, and its uploader."""
+
+    def __init__(
+        self, objects: MemoryObjects, *, disk: MemoryDisk | None = None, incarnation: str = "a"
+    ) -> None:
+        self.disk = disk or MemoryDisk()
+        self.objects = objects
+        self.now_ms = 0
+        self.store: Store = open_store(self.disk)
+        self.store.create_vnode("default", 0)
+        self.log: VnodeLog = self.store.open_vnode("default", 0, now_ms=0, options=OPTIONS)
+        self.uploader = Uploader(
+            objects,
+            self.disk,
+            path="data",
+            identity=self.store.identity,
+            incarnation=incarnation,
+            delete_delay_ms=1_000,
+        )
+
+    def append(self, *bodies: bytes, stream: int = 7) -> None:
+        """Append a batch for each body, one frame each."""
+        for body in bodies:
+            self.log.append(stream, batch(body=body))
+            self.commit(self.log)
+
+    def record(self, record: bytes) -> None:
+        """Append a record to the catalogue."""
+        self.store.catalogue.append(record)
+        self.commit(self.store.catalogue.log)
+
+    def commit(self, log: VnodeLog) -> None:
+        """Write and sync what is open, and do the upkeep that is due."""
+        self.now_ms += 1
+        while (job := log.begin_sync(self.now_ms)) is not None:
+            job.run()
+            log.synced(job, self.now_ms)
+        while (work := log.begin_maintenance(self.now_ms)) is not None:
+            work.run()
+            log.maintained(work, self.now_ms)
+
+    def views(self) -> dict[str, LogView]:
+        """Return the logs as the event loop sees them."""
+        return {
+            "meta": self.store.catalogue.log.view(),
+            "default/vnode-0": self.log.view(),
+        }
+
+    def round(self, *, budget_bytes: int = LARGE) -> None:
+        """Upload what is missing."""
+        if self.uploader.cut is None:
+            self.uploader.take_over(self.now_ms)
+        self.uploader.round(self.views(), budget_bytes=budget_bytes, now_ms=self.now_ms)
+
+
+def restored(objects: MemoryObjects, *, cluster_id: str = "cluster") -> MemoryDisk:
+    """Return a disk with the data directory made from the copy."""
+    disk = MemoryDisk()
+    for _ in RemoteRestore(objects, disk, cluster_id=cluster_id, data="data").run():
+        pass
+    return disk
+
+
+def bodies(log: VnodeLog, stream: int = 7) -> list[bytes]:
+    """Return the bodies of a stream's batches, in order."""
+    found: list[bytes] = []
+    offset = log.log_start(stream)
+    while offset < log.high_watermark(stream):
+        result = log.read(stream, offset, 1 << 20)
+        data = b"".join(part.read() if isinstance(part, FileRange) else bytes(part) for part in result.parts)
+        while data:
+            size = int.from_bytes(data[8:12], "big") + 12
+            found.append(data[61:size])
+            data = data[size:]
+        offset = result.next_offset
+    return found

@@ -1,0 +1,271 @@
+"""The copy of a data directory: what a restore finds after rounds, faults, and other processes."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from tests.wal.logs import batch
+from tests.wal.remote.copies import Node, bodies, restored
+from tests.wal.stores import OPTIONS, open_store
+from wal.memory_faults import failing
+from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
+from wal.objects import Fenced, StoreAway
+from wal.remote.formats import CUT, RemoteDamaged, open_cut
+from wal.remote.log_upload import LocalDamage
+from wal.remote.uploader import RemoteAhead
+
+SMALL, LARGE = b"x" * 100, b"y" * 20_000
+
+
+def found_in(objects: MemoryObjects) -> tuple[list[bytes], list[bytes]]:
+    """Return what a server finds after a restore: bodies of the stream, records of the catalogue."""
+    store = open_store(restored(objects))
+    log = store.open_vnode("default", 0, now_ms=0, options=OPTIONS)
+    assert log.state == "OPEN", log.damage
+    return bodies(log), store.catalogue.records
+
+
+def test_what_was_uploaded_comes_back() -> None:
+    node = Node(MemoryObjects())
+    node.record(b"a topic")
+    node.append(SMALL, b"second")
+    node.round()
+    assert found_in(node.objects) == ([SMALL, b"second"], [b"a topic"])
+
+
+def test_segments_that_were_closed_come_back_with_the_newest() -> None:
+    node = Node(MemoryObjects())
+    for number in range(20):
+        node.append(LARGE + b"%d" % number)
+        if number % 7 == 0:
+            node.round()
+    node.append(b"last")
+    node.round()
+    names = [key for key in node.objects.objects if key.endswith(".wal")]
+    assert len(names) > 3
+    assert found_in(node.objects)[0] == [*(LARGE + b"%d" % number for number in range(20)), b"last"]
+
+
+def test_what_is_not_synced_is_not_uploaded() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"durable")
+    node.log.append(7, batch(body=b"open"))
+    job = node.log.begin_sync(5)
+    assert job is not None
+    node.round()
+    assert found_in(node.objects)[0] == [b"durable"]
+
+
+def test_all_logs_are_at_one_moment() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.uploader.take_over(0)
+    views = node.views()
+    node.record(b"later")
+    node.append(b"later")
+    node.uploader.round(views, budget_bytes=1 << 20, now_ms=1)
+    assert found_in(node.objects) == ([b"one"], [])
+
+
+def test_a_round_without_news_asks_the_store_nothing() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.round()
+    calls = len(node.objects.calls)
+    node.round()
+    assert len(node.objects.calls) == calls
+
+
+def test_segments_that_retention_removed_leave_the_copy_after_the_delay() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 12)
+    node.round()
+    before = {key for key in node.objects.objects if key.endswith(".wal")}
+    node.log.set_log_start(7, 10)
+    node.commit(node.log)
+    for _ in range(3):
+        node.log.retire_segments()
+        node.commit(node.log)
+    node.round()
+    assert node.uploader.clean(node.now_ms, count=100) == 0
+    assert node.uploader.clean(node.now_ms + 1_000, count=100) > 0
+    after = {key for key in node.objects.objects if key.endswith(".wal")}
+    assert before - after
+    assert found_in(node.objects)[0] == [LARGE] * 2
+
+
+def test_after_the_sweep_the_store_has_what_the_cut_leads_to_and_nothing_else() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 6)
+    node.round()
+    kept = set(node.objects.objects)
+    node.objects.create("cluster/default/vnode-0/wal/left-by-a-crash", b"x")
+    assert node.uploader.sweep(0) == ["cluster/default/vnode-0/wal/left-by-a-crash"]
+    node.uploader.clean(1_000, count=10)
+    assert set(node.objects.objects) == kept
+
+
+def test_a_backlog_is_uploaded_newest_first_and_refused_until_it_is_whole() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 12)
+    node.round(budget_bytes=1)
+    first = [key for key in node.objects.objects if "/default/" in key and key.endswith(".wal")]
+    newest_closed = node.log.view().bases[-2]
+    assert [f"{newest_closed:020d}" in key for key in first] == [True]
+    with pytest.raises(Exception, match=r"not complete yet: \d+ of default/vnode-0 segments"):
+        restored(node.objects)
+    while node.uploader.cut is not None and node.uploader.cut.segments_missing:
+        node.round(budget_bytes=1)
+    assert found_in(node.objects)[0] == [LARGE] * 12
+
+
+def test_the_next_process_goes_on_and_fences_the_one_before() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 4)
+    node.round()
+    node.append(b"not uploaded yet")
+    puts = len(node.objects.calls)
+    node.disk.restart()
+    other = Node(node.objects, disk=node.disk, incarnation="b")
+    other.append(b"of the next process")
+    other.round()
+    uploads = [call for call in node.objects.calls[puts:] if call.kind == "create"]
+    assert not any(call.key.endswith(".wal") for call in uploads), "no segment is uploaded twice"
+    with pytest.raises(Fenced):
+        node.round()
+    assert found_in(node.objects)[0] == [*[LARGE] * 4, b"not uploaded yet", b"of the next process"]
+
+
+def test_an_older_directory_never_replaces_its_copy() -> None:
+    objects = MemoryObjects()
+    node = Node(objects)
+    node.append(b"one")
+    node.round()
+    old = restored(objects)
+    node.append(b"two", b"three", b"four", b"five")
+    node.round()
+    other = Node(objects, disk=old, incarnation="b")
+    with pytest.raises(
+        RemoteAhead, match=r"older than the copy, which was left as it is; .* 'kawal restore'"
+    ):
+        other.round()
+    assert found_in(objects)[0] == [b"one", b"two", b"three", b"four", b"five"]
+
+
+def test_a_restored_directory_begins_another_leader_epoch() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.round()
+    disk = restored(node.objects)
+    epochs = []
+    for _ in range(2):
+        store = open_store(disk)
+        log = store.open_vnode("default", 0, now_ms=0, options=OPTIONS)
+        epochs.append(log.largest_leader_epoch())
+        log.close(0)
+        store.close(0)
+    assert epochs == [node.log.largest_leader_epoch() + 1] * 2
+
+
+def test_damage_on_the_disk_never_reaches_the_copy() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 8)
+    base = node.log.view().bases[0]
+    file = node.disk.open(f"data/default/vnode-0/{base:020d}.wal")
+    file.write_at(5_000, [b"!"])
+    node.round()
+    assert node.uploader.cut is not None
+    assert node.uploader.cut.segments_missing == 1
+    report = node.uploader.round(node.views(), budget_bytes=1 << 30, now_ms=0)
+    assert "run 'kawal wal verify'" in report.problem
+
+
+def test_damage_of_the_newest_segment_ends_the_round_and_names_the_place() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"first", b"second")
+    base = node.log.view().bases[-1]
+    file = node.disk.open(f"data/default/vnode-0/{base:020d}.wal")
+    file.write_at(1_024, [b"!"])
+    with pytest.raises(LocalDamage, match="frame 0 was synced, but at byte 1024"):
+        node.round()
+
+
+def test_wrong_bytes_in_the_store_are_an_error_that_names_the_object() -> None:
+    node = Node(MemoryObjects())
+    node.append(*[LARGE] * 6)
+    node.round()
+    for key in [key for key in node.objects.objects if key.endswith((".wal", ".idx")) or "/wal/" in key]:
+        node.objects.hook = lambda call, key=key: ObjectFault.DAMAGED if call.key == key else None
+        with pytest.raises(RemoteDamaged, match=f"{key}: the object is damaged"):
+            restored(node.objects)
+        node.objects.hook = lambda call, key=key: ObjectFault.SHORT if call.key == key else None
+        with pytest.raises(RemoteDamaged, match=key):
+            restored(node.objects)
+
+
+def test_a_damaged_cut_is_told_and_not_replaced() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.round()
+    data, etag = node.objects.read(f"cluster/{CUT}")
+    node.objects.replace(f"cluster/{CUT}", data[:-20], etag)
+    with pytest.raises(RemoteDamaged, match="memory/cluster/cut: not an object of this kind"):
+        restored(node.objects)
+    node.disk.restart()
+    with pytest.raises(RemoteDamaged):
+        Node(node.objects, disk=node.disk, incarnation="b").round()
+
+
+@pytest.mark.parametrize(
+    "fault", [ObjectFault.AWAY, ObjectFault.LOST, ObjectFault.LATE, ObjectFault.CONFLICT]
+)
+def test_a_fault_at_any_call_costs_a_round_and_nothing_else(fault: ObjectFault) -> None:
+    for nth in range(60):
+        seen = 0
+
+        def hook(_call: ObjectCall, nth: int = nth) -> ObjectFault | None:
+            nonlocal seen
+            seen += 1
+            return fault if seen == nth + 1 else None
+
+        node = Node(MemoryObjects(hook))
+        written = []
+        for number in range(6):
+            node.append(LARGE + b"%d" % number)
+            written.append(LARGE + b"%d" % number)
+            for _ in range(3):
+                try:
+                    node.round()
+                except StoreAway:
+                    continue
+                break
+            if number == 3:
+                node.objects.land_late()
+        node.objects.land_late()
+        node.round()
+        node.objects.hook = None
+        assert found_in(node.objects)[0] == written
+        if seen <= nth:
+            return
+    pytest.fail("more calls than were expected")
+
+
+def test_a_disk_that_cannot_be_read_costs_a_round() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.disk.faults.append(failing("read", errno.EIO, path=".wal"))
+    with pytest.raises(Exception, match="input/output error"):
+        node.round()
+    node.round()
+    assert found_in(node.objects)[0] == [b"one"]
+
+
+def test_the_cut_holds_who_keeps_it_and_in_which_epoch() -> None:
+    node = Node(MemoryObjects())
+    node.round()
+    cut = open_cut(node.objects.read(f"cluster/{CUT}").data, CUT)
+    assert (cut.cluster_id, cut.epoch, cut.incarnation, sorted(cut.logs)) == (
+        "cluster", 1, "a", ["default/vnode-0", "meta"],
+    )  # fmt: skip

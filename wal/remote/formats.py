@@ -1,0 +1,181 @@
+"""What lies in the object store, object by object.
+
+    <cluster id>/cut                              the only object that changes; what it does not lead to does
+                                                  not exist
+    <log>/manifest/<number>-<epoch>               the sealed segments of a log
+    <log>/seg/<first version>-<salt>.wal  .idx    a sealed segment, byte by byte, and its index
+    <log>/wal/<number>-<epoch>                    a chunk: bytes of the segment that still grows
+    <log>/state/<number>-<epoch>                  a checkpoint, or a snapshot of the catalogue
+
+`<log>` is `<cluster id>/meta` or `<cluster id>/<database>/vnode-<n>`, as in the data directory.
+
+    cut, manifest := {"crc32c": …, "content": {…}}       JSON; the CRC is that of the content's bytes
+
+A cut is one moment of all logs: it was chosen on the event loop, where what is durable at a moment includes
+everything that it followed from.  Each object is named with its size and CRC-32C, so that wrong bytes are
+an error that names the object, and never another record.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+from crc32c import crc32c
+from msgspec import Struct
+
+from wal.errors import StoreError
+from wal.store import StoreIdentity
+
+Content = TypeVar("Content", bound=Struct)
+
+REMOTE_FORMAT: Final = 1
+CUT: Final = "cut"
+
+
+class RemoteDamaged(StoreError):
+    """An object that is missing, or has other bytes than were written; the text names it."""
+
+
+class RemoteObject(Struct, frozen=True, array_like=True):
+    """An immutable object, by the name that it has in the log's folder."""
+
+    name: str
+    size_bytes: int
+    crc: int
+
+
+class RemoteSegment(Struct, frozen=True, array_like=True):
+    """A sealed segment; its object's name follows from version and salt."""
+
+    base_version: int
+    salt: int
+    next_sequence: int
+    """The first frame that is not in it."""
+    size_bytes: int
+    crc: int
+    index_bytes: int = 0
+    """0: without an index; a start makes it again."""
+    index_crc: int = 0
+
+    @property
+    def stem(self) -> str:
+        """The name of its objects without the suffix."""
+        return f"seg/{self.base_version:020d}-{self.salt:016x}"
+
+
+class Chunk(Struct, frozen=True, array_like=True):
+    """Bytes of the newest segment from `position` on, of frames that were synced."""
+
+    name: str
+    position: int
+    size_bytes: int
+    crc: int
+    next_sequence: int
+    """The first frame after it."""
+    level: int = 0
+    """How often it was put together from smaller ones."""
+
+    @property
+    def end(self) -> int:
+        """The position after it."""
+        return self.position + self.size_bytes
+
+
+class LogCut(Struct, frozen=True, kw_only=True):
+    """One log at the moment of the cut."""
+
+    durable_sequence: int
+    """The first frame that is not in it."""
+    manifest: RemoteObject | None = None
+    segments_missing: int = 0
+    """The segments that are still to be uploaded; with some, the log cannot be restored yet."""
+    base_version: int = 0
+    """The segment whose bytes the chunks are."""
+    salt: int = 0
+    chunks: tuple[Chunk, ...] = ()
+    checkpoint: RemoteObject | None = None
+    snapshot: RemoteObject | None = None
+
+
+class Cut(Struct, frozen=True, kw_only=True):
+    """The state of a data directory, and the process that keeps it."""
+
+    format: int = REMOTE_FORMAT
+    store_format: int
+    cluster_id: str
+    node_id: int
+    secret: str
+    """Salts the checksums of segments: with the bucket alone, a restore must be able to go on writing."""
+    epoch: int
+    """Rises with every process that takes over; keys of chunks and manifests hold it."""
+    incarnation: str
+    """The process: its own writes are told from a stranger's by it."""
+    number: int
+    time_ms: int
+    """Milliseconds since 1970."""
+    logs: dict[str, LogCut]
+
+    @property
+    def identity(self) -> StoreIdentity:
+        """The identity of the data directory."""
+        return StoreIdentity(cluster_id=self.cluster_id, node_id=self.node_id, secret=self.secret)
+
+    @property
+    def segments_missing(self) -> int:
+        """The segments of all logs that are still to be uploaded."""
+        return sum(log.segments_missing for log in self.logs.values())
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """The sealed segments of a log that are in the store, oldest first."""
+
+    segments: tuple[RemoteSegment, ...]
+
+
+class _Envelope(Struct):
+    crc32c: int
+    content: msgspec.Raw
+
+
+def seal(content: Cut | Manifest) -> bytes:
+    """Return an object's bytes."""
+    data = msgspec.json.encode(content)
+    return msgspec.json.encode(_Envelope(crc32c(data), msgspec.Raw(data)))
+
+
+def open_cut(data: bytes, key: str) -> Cut:
+    """Return the cut in an object's bytes.  Raises: RemoteDamaged."""
+    cut = _opened(data, Cut, key)
+    if cut.format != REMOTE_FORMAT:
+        raise RemoteDamaged(
+            f"{key}: written by another version of kawal (format {cut.format}; this one reads "
+            f"{REMOTE_FORMAT}); use that version"
+        )
+    return cut
+
+
+def open_manifest(data: bytes, key: str) -> Manifest:
+    """Return the manifest in an object's bytes.  Raises: RemoteDamaged."""
+    return _opened(data, Manifest, key)
+
+
+def _opened(data: bytes, kind: type[Content], key: str) -> Content:
+    try:
+        envelope = msgspec.json.decode(data, type=_Envelope)
+        content = bytes(envelope.content)
+        if crc32c(content) != envelope.crc32c:
+            raise RemoteDamaged(f"{key}: the object is damaged: its checksum is wrong")
+        return msgspec.json.decode(content, type=kind)
+    except msgspec.MsgspecError as error:
+        raise RemoteDamaged(f"{key}: not an object of this kind ({error})") from error
+
+
+def check_bytes(data: bytes, key: str, *, size_bytes: int, crc: int) -> None:
+    """Compare an object's bytes with what was written.  Raises: RemoteDamaged."""
+    found = crc32c(data)
+    if (len(data), found) != (size_bytes, crc):
+        raise RemoteDamaged(
+            f"{key}: the object is damaged: it has {len(data)} bytes and checksum {found:#010x}, and what "
+            f"names it says {size_bytes} and {crc:#010x}"
+        )

@@ -1,0 +1,356 @@
+"""One log's copy in the object store, brought up to a moment that the event loop chose.
+
+    closed segments     newest first, within the budget of a round; immutable, so a repetition is harmless
+    the newest segment  its synced frames, as chunks
+    checkpoint          the newest one that the moment covers; for the catalogue also its snapshot
+
+Every frame is checked before it is uploaded: damage on the disk never reaches the copy.  No name is used for
+other bytes than at its first use: a request without an answer may still be carried out.
+"""
+
+from __future__ import annotations
+
+from crc32c import crc32c
+
+from wal.backup_pieces import Piece, measured
+from wal.catalogue import SNAPSHOT_NAMES, decode_snapshot
+from wal.checkpoint import CHECKPOINT_NAMES, decode_checkpoint
+from wal.disk import Disk, File, NoSuchFile
+from wal.errors import StoreError
+from wal.format import FIRST_FRAME_POSITION, decode_segment_start, seed_of
+from wal.log_view import LogView
+from wal.objects import ObjectStore, put_once
+from wal.remote.chunks import next_chunk
+from wal.remote.formats import Chunk, LogCut, Manifest, RemoteObject, RemoteSegment, seal
+from wal.scan import Scan
+from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
+from wal.whole_files import read_file
+
+
+class LocalDamage(StoreError):
+    """A segment on the disk that cannot be uploaded, as its bytes are not those that were written."""
+
+
+class Budget:
+    """The bytes that a round may still upload of closed segments; the first one always may."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self._left = max(size_bytes, 1)
+        self.uploaded_bytes = 0
+        """Everything that was uploaded, closed segments or not."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether further closed segments wait for the next round."""
+        return self._left <= 0
+
+    def take(self, size_bytes: int, *, closed: bool = False) -> None:
+        """Count an upload."""
+        self.uploaded_bytes += size_bytes
+        if closed:
+            self._left -= size_bytes
+
+
+class _Growing:
+    """The newest segment: how far it was read, and the chunks that hold that."""
+
+    def __init__(self, base_version: int, salt: int, sequence: int) -> None:
+        self.base_version = base_version
+        self.salt = salt
+        self.sequence = sequence
+        self.position = FIRST_FRAME_POSITION
+        self.chunks: list[Chunk] = []
+
+
+class LogUpload:
+    """The copy of the log in `folder`; one thread at a time uses it.
+
+    `key` is the log's folder in the store, `cut` and `manifest` what an earlier process left there.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        disk: Disk,
+        *,
+        folder: str,
+        key: str,
+        epoch: int,
+        cut: LogCut | None = None,
+        manifest: Manifest | None = None,
+    ) -> None:
+        self._store = store
+        self._disk = disk
+        self._folder = folder
+        self._key = key
+        self._epoch = epoch
+        self._number = 0
+        self._segments = {segment.base_version: segment for segment in manifest.segments} if manifest else {}
+        self._cut = cut or LogCut(durable_sequence=0)
+        self._manifest_of = tuple(self._segments)
+        self._growing: _Growing | None = None
+        self._left_chunks = list(self._cut.chunks)
+        self._is_checked = not self._segments
+        self._state_files: dict[str, bytes] = {}
+        self.garbage: list[str] = []
+        """Keys that the next cut will not lead to."""
+        self.problem = ""
+        """Why a closed segment cannot be uploaded, if that is so."""
+
+    @property
+    def known_sequence(self) -> int:
+        """The first frame that the copy in the store does not have."""
+        return self._cut.durable_sequence
+
+    def bring_up(self, view: LogView, budget: Budget) -> LogCut:
+        """Upload what is missing, and return the log's part of the next cut.
+
+        Raises: ObjectStoreError; DiskError; LocalDamage when the newest segment is damaged.
+        """
+        self._forget_removed(view)
+        missing = self._upload_closed(view, budget)
+        if view.bases:
+            self._grow(view.bases[-1], view.durable_sequence, budget)
+        checkpoint = self._state(CHECKPOINT_NAMES, self._cut.checkpoint, view, budget)
+        snapshot = self._state(SNAPSHOT_NAMES, self._cut.snapshot, view, budget)
+        growing = self._growing
+        self._cut = LogCut(
+            durable_sequence=view.durable_sequence,
+            manifest=self._store_manifest(budget),
+            segments_missing=missing,
+            base_version=growing.base_version if growing else 0,
+            salt=growing.salt if growing else 0,
+            chunks=tuple(growing.chunks) if growing else (),
+            checkpoint=checkpoint,
+            snapshot=snapshot,
+        )
+        return self._cut
+
+    def all_keys(self) -> list[str]:
+        """Return the keys of everything that the cut leads to, for a log that is dropped."""
+        named = [self._cut.manifest, self._cut.checkpoint, self._cut.snapshot, *self._cut.chunks]
+        keys = [f"{self._key}/{found.name}" for found in named if found is not None]
+        return keys + [key for segment in self._segments.values() for key in self._keys_of(segment)]
+
+    # --- closed segments -------------------------------------------------------------------------------
+
+    def _keys_of(self, segment: RemoteSegment) -> list[str]:
+        suffixes = (SUFFIX, INDEX_SUFFIX) if segment.index_bytes else (SUFFIX,)
+        return [f"{self._key}/{segment.stem}{suffix}" for suffix in suffixes]
+
+    def _forget_removed(self, view: LogView) -> None:
+        """Leave out the segments that the log does not have any more, or has with other bytes."""
+        present = set(view.bases[:-1])
+        if not self._is_checked:
+            present = {base for base in present if base in self._segments and self._is_the_same(base)}
+            self._is_checked = True
+        for base in [base for base in self._segments if base not in present]:
+            self.garbage += self._keys_of(self._segments.pop(base))
+
+    def _is_the_same(self, base: int) -> bool:
+        """Whether the segment on the disk is the one that an earlier process uploaded, by its salt."""
+        try:
+            file = self._disk.open(f"{self._folder}/{segment_name(base)}", read_only=True)
+        except NoSuchFile:
+            return False
+        try:
+            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        finally:
+            file.close()
+        return header is not None and header.salt == self._segments[base].salt
+
+    def _upload_closed(self, view: LogView, budget: Budget) -> int:
+        """Upload closed segments; return how many are left."""
+        self.problem, missing = "", 0
+        for base in reversed(view.bases[:-1]):
+            if base in self._segments:
+                continue
+            if budget.is_spent or not self._upload_segment(base, view, budget):
+                missing += 1
+        return missing
+
+    def _is_whole(self, piece: Piece, base: int, view: LogView) -> bool:
+        """Whether nothing is missing at the end: a footer says so, or the segment that follows."""
+        if piece.next_sequence > view.durable_sequence:
+            return False
+        if piece.finished:
+            return True
+        successor = view.bases[view.bases.index(base) + 1]
+        try:
+            file = self._disk.open(f"{self._folder}/{segment_name(successor)}", read_only=True)
+        except NoSuchFile:
+            return False
+        try:
+            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        finally:
+            file.close()
+        return (
+            header is not None
+            and header.base_sequence == piece.next_sequence
+            and piece.last_crc in (None, header.previous_crc)
+        )
+
+    def _upload_segment(self, base: int, view: LogView, budget: Budget) -> bool:
+        """Upload a closed segment with its index; return whether that was possible."""
+        path = f"{self._folder}/{segment_name(base)}"
+        try:
+            file = self._disk.open(path, read_only=True)
+        except NoSuchFile:
+            return False  # retired meanwhile
+        try:
+            piece = measured(file, skim=False)
+            if piece is None or not self._is_whole(piece, base, view):
+                self.problem = f"{path}: not a whole segment; run 'kawal wal verify'"
+                return False
+            data = file.read_at(0, piece.end_position)
+        finally:
+            file.close()
+        index = self._index(base)
+        segment = RemoteSegment(
+            base, piece.header.salt, piece.next_sequence, len(data), crc32c(data), len(index), crc32c(index)
+        )
+        for key, content in zip(self._keys_of(segment), (data, index), strict=False):
+            put_once(self._store, key, content)
+        self._segments[base] = segment
+        budget.take(len(data) + len(index), closed=True)
+        return True
+
+    def _index(self, base: int) -> bytes:
+        try:
+            return read_file(
+                self._disk, f"{self._folder}/{segment_name(base)}".removesuffix(SUFFIX) + INDEX_SUFFIX
+            )
+        except NoSuchFile:
+            return b""
+
+    # --- the newest segment ----------------------------------------------------------------------------
+
+    def _grow(self, base: int, durable_sequence: int, budget: Budget) -> None:
+        """Upload the synced frames of the newest segment that no chunk has yet."""
+        try:
+            file = self._disk.open(f"{self._folder}/{segment_name(base)}", read_only=True)
+        except NoSuchFile as error:
+            raise LocalDamage(f"{error}; run 'kawal wal verify'") from error
+        try:
+            growing = self._of(base, file)
+            if growing is None:
+                raise LocalDamage(f"{file.path}: it has no valid header; run 'kawal wal verify'")
+            end = self._end_of_synced(growing, file, durable_sequence)
+            if not growing.chunks or end > growing.chunks[-1].end:
+                self._add_chunk(growing, file, end, budget)
+        finally:
+            file.close()
+
+    def _of(self, base: int, file: File) -> _Growing | None:
+        """Return the state of the newest segment; when it is another one, its chunks begin anew."""
+        growing = self._growing
+        if growing is not None and growing.base_version == base:
+            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+            if header is not None and header.salt == growing.salt:
+                return growing
+        header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        if header is None:
+            return None
+        old = growing.chunks if growing is not None else self._left_chunks
+        self._left_chunks = []
+        self._growing = _Growing(base, header.salt, header.base_sequence)
+        if growing is None and (self._cut.base_version, self._cut.salt) == (base, header.salt):
+            # An earlier process had come so far; its chunks stay as far as the disk has the same bytes.
+            for chunk in old:
+                if crc32c(file.read_at(chunk.position, chunk.size_bytes)) != chunk.crc:
+                    break
+                self._growing.chunks.append(chunk)
+                self._growing.position, self._growing.sequence = chunk.end, chunk.next_sequence
+        kept = len(self._growing.chunks)
+        self.garbage += [f"{self._key}/{chunk.name}" for chunk in old[kept:]]
+        return self._growing
+
+    def _end_of_synced(self, growing: _Growing, file: File, durable_sequence: int) -> int:
+        """Read the frames that were synced since the last time, and return where they end."""
+        scan = Scan(file, seed=seed_of(growing.salt), position=growing.position, sequence=growing.sequence)
+        while growing.sequence < durable_sequence and not scan.finished:
+            frame = next(iter(scan), None)
+            if frame is None:
+                raise LocalDamage(
+                    f"{file.path}: frame {growing.sequence} was synced, but at byte {growing.position} "
+                    f"{scan.problem}; run 'kawal wal verify'"
+                )
+            growing.position, growing.sequence = frame.next_position, frame.next_sequence
+        return growing.position
+
+    def _add_chunk(self, growing: _Growing, file: File, end: int, budget: Budget) -> None:
+        plan = next_chunk(growing.chunks)
+        data = file.read_at(plan.position, end - plan.position)
+        name, sequence = self._name("wal"), growing.sequence
+        chunk = Chunk(name, plan.position, len(data), crc32c(data), sequence, plan.level)
+        self._put(chunk.name, data, budget)
+        self.garbage += [f"{self._key}/{old.name}" for old in growing.chunks[plan.kept :]]
+        growing.chunks[plan.kept :] = [chunk]
+
+    # --- small objects ---------------------------------------------------------------------------------
+
+    def _name(self, kind: str) -> str:
+        """Return a name that was never used."""
+        self._number += 1
+        return f"{kind}/{self._number:020d}-{self._epoch:010d}"
+
+    def _put(self, name: str, data: bytes, budget: Budget) -> None:
+        """Create an object under a new name; one that gets no answer is garbage."""
+        key = f"{self._key}/{name}"
+        try:
+            put_once(self._store, key, data)
+        except BaseException:
+            self.garbage.append(key)
+            raise
+        budget.take(len(data))
+
+    def _state(
+        self, names: tuple[str, ...], before: RemoteObject | None, view: LogView, budget: Budget
+    ) -> RemoteObject | None:
+        """Upload the newest of two generations of a file that the moment covers; return its name.
+
+        One that goes beyond the moment would tell of frames that the copy does not have.
+        """
+        best: tuple[int, bytes] | None = None
+        for name in names:
+            try:
+                data = read_file(self._disk, f"{self._folder}/{name}")
+            except NoSuchFile:
+                continue
+            generation = _generation_within(data, view)
+            if generation is not None and (best is None or generation > best[0]):
+                best = generation, data
+        if best is None or self._state_files.get(names[0]) == best[1]:
+            return before
+        stored = RemoteObject(self._name("state"), len(best[1]), crc32c(best[1]))
+        if before is not None and (before.size_bytes, before.crc) == (stored.size_bytes, stored.crc):
+            return before
+        self._put(stored.name, best[1], budget)
+        self._state_files[names[0]] = best[1]
+        if before is not None:
+            self.garbage.append(f"{self._key}/{before.name}")
+        return stored
+
+    def _store_manifest(self, budget: Budget) -> RemoteObject | None:
+        before = self._cut.manifest
+        if self._manifest_of == tuple(self._segments):
+            return before
+        segments = tuple(self._segments[base] for base in sorted(self._segments))
+        data = seal(Manifest(segments=segments))
+        stored = RemoteObject(self._name("manifest"), len(data), crc32c(data))
+        self._put(stored.name, data, budget)
+        self._manifest_of = tuple(self._segments)
+        if before is not None:
+            self.garbage.append(f"{self._key}/{before.name}")
+        return stored
+
+
+def _generation_within(data: bytes, view: LogView) -> int | None:
+    """Return the generation of a checkpoint or snapshot; None if it is not valid or beyond the moment."""
+    checkpoint = decode_checkpoint(data)
+    if checkpoint is not None:
+        return checkpoint.generation if checkpoint.sequence <= view.durable_sequence else None
+    snapshot = decode_snapshot(data)
+    if snapshot is not None and snapshot.version <= view.next_version:
+        return snapshot.generation
+    return None

@@ -1,0 +1,177 @@
+"""A data directory made from its copy in an object store, up to the last cut.
+
+    the cut is read, then the manifests it leads to
+    every object is read in pieces, compared with its checksum, and written to the file it came from
+    the chunks of each newest segment are laid end to end
+    every frame is read and checked; names are made durable; the marker `kawal.json` comes last
+
+As long as the marker is missing no server starts there.  A server that is still alive goes on uploading: what
+it then removes from the store is kept for a while after the cut that led to it, and a restore that comes too
+late for an object says so.
+
+All logs are at one moment, so no committed offset lies beyond its records.  What was acknowledged after the
+moment is not there: streams begin another leader epoch at the first start (wal.log), as their next offsets
+are given out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crc32c import crc32c
+
+from wal.backup import Progress
+from wal.backup_manifest import BackupError
+from wal.backup_pieces import no_room
+from wal.catalogue import SNAPSHOT_NAMES
+from wal.checkpoint import CHECKPOINT_NAMES
+from wal.disk import Disk
+from wal.inspect import SegmentReport, verify_log
+from wal.log import ANOTHER_HISTORY
+from wal.objects import NoSuchObject, ObjectStore
+from wal.remote.formats import CUT, Cut, LogCut, RemoteDamaged, RemoteSegment, open_cut
+from wal.remote.uploader import read_manifest
+from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
+from wal.store import META, STORE_FORMAT, make_directories, write_marker
+
+PIECE_BYTES = 8 << 20
+"""The bytes read at once: what a restore holds in memory."""
+
+
+def clusters_in(store: ObjectStore) -> list[str]:
+    """Return the ids of the clusters that have a copy in the store.  Raises: ObjectStoreError."""
+    found = (key.removesuffix(f"/{CUT}") for key, _ in store.list("") if key.endswith(f"/{CUT}"))
+    return sorted(name for name in found if "/" not in name)
+
+
+class RemoteRestore:
+    """One run; `run` works step by step, and yields after each."""
+
+    def __init__(self, store: ObjectStore, disk: Disk, *, cluster_id: str, data: str) -> None:
+        """Read the cut.  Raises: BackupError, RemoteDamaged; ObjectStoreError."""
+        self._store = store
+        self._disk = disk
+        self._cluster_id = cluster_id
+        self._data = data
+        self._done_bytes = 0
+        self._total_bytes = 0
+        key = f"{cluster_id}/{CUT}"
+        try:
+            self.cut: Cut = open_cut(store.read(key).data, f"{store.name}/{key}")
+        except NoSuchObject as error:
+            raise BackupError(f"{store.name}: no copy of a cluster {cluster_id!r} is there") from error
+        if self.cut.store_format > STORE_FORMAT:
+            raise BackupError(
+                f"{store.name}/{key}: made by a later version of kawal (data format "
+                f"{self.cut.store_format}); use that version"
+            )
+        missing = {name: log.segments_missing for name, log in self.cut.logs.items() if log.segments_missing}
+        if missing or not self.cut.logs:
+            left = ", ".join(f"{count} of {name}" for name, count in list(missing.items())[:5])
+            raise BackupError(
+                f"{store.name}/{key}: the copy is not complete yet: {left or 'all'} segments were still to be"
+                " uploaded; the server that makes it must go on first"
+            )
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes that were found, once `run` has begun to copy."""
+        return self._total_bytes
+
+    def run(self) -> Iterator[Progress]:
+        """Restore.  Raises: BackupError when the target is not empty; RemoteDamaged; errors of both sides."""
+        disk, data, logs = self._disk, self._data, self.cut.logs
+        if disk.exists(data) and (names := disk.list(data)):
+            raise BackupError(
+                f"{data}: not empty ({names[0]!r} is in it); restore to a new or empty directory"
+            )
+        segments = {name: self._segments_of(name, log) for name, log in logs.items()}
+        self._total_bytes = sum(
+            sum(segment.size_bytes + segment.index_bytes for segment in segments[name])
+            + sum(chunk.size_bytes for chunk in log.chunks)
+            for name, log in logs.items()
+        )
+        make_directories(disk, data)
+        free = disk.free_bytes(data)
+        if free < self._total_bytes:
+            raise no_room("restore to", data, self._total_bytes, free)
+        databases = sorted({name.rpartition("/")[0] for name in logs} - {""})
+        for folder in (*databases, *logs):
+            disk.make_directory(f"{data}/{folder}")
+        for name, log in logs.items():
+            yield from self._restore_log(name, log, segments[name])
+        yield from self._verify()
+        for folder in (*logs, *databases, ""):
+            disk.sync_directory(f"{data}/{folder}".rstrip("/"))
+        write_marker(disk, data, self.cut.identity)
+
+    def _segments_of(self, name: str, log: LogCut) -> tuple[RemoteSegment, ...]:
+        if log.manifest is None:
+            return ()
+        return read_manifest(self._store, f"{self._cluster_id}/{name}", log).segments
+
+    def _restore_log(self, name: str, log: LogCut, segments: tuple[RemoteSegment, ...]) -> Iterator[Progress]:
+        key = f"{self._cluster_id}/{name}"
+        for segment in segments:
+            stem = segment_name(segment.base_version).removesuffix(SUFFIX)
+            parts = [(f"{key}/{segment.stem}{SUFFIX}", 0, segment.size_bytes, segment.crc)]
+            yield from self._write(name, stem + SUFFIX, parts)
+            if segment.index_bytes:
+                parts = [(f"{key}/{segment.stem}{INDEX_SUFFIX}", 0, segment.index_bytes, segment.index_crc)]
+                yield from self._write(name, stem + INDEX_SUFFIX, parts)
+        chunks = [
+            (f"{key}/{chunk.name}", chunk.position, chunk.size_bytes, chunk.crc) for chunk in log.chunks
+        ]
+        if chunks:
+            yield from self._write(name, segment_name(log.base_version), chunks)
+        for file, found in ((CHECKPOINT_NAMES[0], log.checkpoint), (SNAPSHOT_NAMES[0], log.snapshot)):
+            if found is not None:
+                yield from self._write(name, file, [(f"{key}/{found.name}", 0, found.size_bytes, found.crc)])
+        if name != META:
+            yield from self._write(name, ANOTHER_HISTORY, [])
+
+    def _write(self, log: str, name: str, parts: list[tuple[str, int, int, int]]) -> Iterator[Progress]:
+        """Make a file of objects, each with its position in the file, its size and its CRC."""
+        file = self._disk.open(f"{self._data}/{log}/{name}", create=True, exclusive=True)
+        try:
+            for key, position, size_bytes, crc in parts:
+                found = 0
+                for start in range(0, size_bytes, PIECE_BYTES):
+                    piece = self._read(key, start, min(PIECE_BYTES, size_bytes - start))
+                    file.write_at(position + start, [piece])
+                    found = crc32c(piece, found)
+                    self._done_bytes += len(piece)
+                    yield Progress("copying", self._done_bytes, max(self._total_bytes, self._done_bytes))
+                if found != crc:
+                    raise RemoteDamaged(
+                        f"{self._store.name}/{key}: the object is damaged: its checksum is {found:#010x},"
+                        f" and what names it says {crc:#010x}"
+                    )
+            file.sync()
+        finally:
+            file.close()
+
+    def _read(self, key: str, start: int, size_bytes: int) -> bytes:
+        try:
+            piece = self._store.read_range(key, start, size_bytes)
+        except NoSuchObject as error:
+            raise RemoteDamaged(
+                f"{self._store.name}/{key}: the object is missing; if a server still uploads there, it was "
+                "replaced meanwhile: begin the restore again"
+            ) from error
+        if len(piece) != size_bytes:
+            raise RemoteDamaged(
+                f"{self._store.name}/{key}: the object ends at byte {start + len(piece)}, and what names it "
+                f"says that it has at least {start + size_bytes}"
+            )
+        return piece
+
+    def _verify(self) -> Iterator[Progress]:
+        done = 0
+        for name in self.cut.logs:
+            for report in verify_log(self._disk, f"{self._data}/{name}"):
+                if isinstance(report, SegmentReport):
+                    done = min(done + report.size_bytes, self._total_bytes)
+                elif report.damages:
+                    raise RemoteDamaged(f"the copy cannot be used: {report.damages[0]}")
+                yield Progress("checking", done, self._total_bytes)
