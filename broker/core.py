@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from broker.fetching.share_queues import ShareQueues
     from broker.security.authorizer import Authorizer
     from broker.storage.schemas import Lookups, Schemas
+    from broker.upkeep.remote_copy import RemoteCopy
 
 logger = logging.getLogger("kawal.broker")
 
@@ -99,8 +100,7 @@ class Broker:
         self.config = self.live_config.current  # the one in effect, with changes by clients
         self.loggers = loggers or Loggers()
         self.random = random
-        self.store = store
-        self.catalogue = catalogue
+        self.store, self.catalogue = store, catalogue
         self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
@@ -110,6 +110,7 @@ class Broker:
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
         self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)
         self.stopping = False
+        self.remote: RemoteCopy | None = None
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = Vnodes(self.meta, vnodes)

@@ -114,6 +114,8 @@ class Snapshot:
     certificates_until_s: dict[str, int]
     audit: dict[str, int]
     """Numbers of the audit log; empty without one."""
+    remote: dict[str, int]
+    """Numbers of the copy in an object store; empty without one."""
     software: dict[tuple[str, str], int]
     internal_errors: dict[str, int]
     vnodes: list[VnodeState]
@@ -174,6 +176,7 @@ class Snapshot:
             tokens={} if broker.tokens is None else broker.tokens.counts(),
             certificates_until_s=dict(stats.certificates_until_s),
             audit={} if stats.audit is None else stats.audit.counts(),
+            remote=_remote(broker),
             software=dict(stats.software.counts),
             internal_errors={place.value: count for place, count in broker.internal_errors.counts.items()},
             vnodes=list(_vnodes(broker)),
@@ -192,6 +195,12 @@ def _compaction(broker: Broker) -> dict[str, int]:
         "compaction_written_bytes": stats.written_bytes,
         "compaction_removed_records": stats.records_removed,
     }
+
+
+def _remote(broker: Broker) -> dict[str, int]:
+    if broker.remote is None:
+        return {}
+    return broker.remote.numbers(broker.clock.turn_ms)
 
 
 def _api_name(key: int) -> str:

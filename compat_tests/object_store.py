@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,18 @@ class ObjectStore:
         """End the server at once; what it has acknowledged is on the disk."""
         if self._process is not None:
             self._process.kill()
+
+    def pause(self) -> None:
+        """Let requests hang until `resume`."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Answer what hangs, and go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, number)
 
     def files(self) -> Any:
         """Return pyarrow's file system of the store."""
@@ -134,13 +147,14 @@ def free_port_pair() -> int:
 
 
 @contextmanager
-def object_store(folder: Path) -> Iterator[ObjectStore]:
-    """Run a store for the block, whose keys are in the environment meanwhile."""
+def object_store(folder: Path, *, starts: bool = True) -> Iterator[ObjectStore]:
+    """Run a store for the block, whose keys are in the environment meanwhile; it may be started later."""
     before = {name: os.environ.get(name) for name in KEYS}
     store = ObjectStore(folder)
     os.environ.update(KEYS)
     try:
-        store.restart()
+        if starts:
+            store.restart()
         yield store
     finally:
         store.kill()

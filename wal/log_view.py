@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class LogView(NamedTuple):
-    """What is durable, and which segments the log has."""
+    """The durable end of a log, and its segments."""
 
     durable_sequence: int
     """The first frame that is not durable yet."""

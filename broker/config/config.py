@@ -146,6 +146,13 @@ class Config:
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
     kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
+    # Object store
+    kawal_remote_store: str | None = _of("kawal.remote.store")
+    kawal_remote_endpoint: str = _of("kawal.remote.endpoint")
+    kawal_remote_region: str = _of("kawal.remote.region")
+    kawal_remote_lag_ms: int = _of("kawal.remote.lag.ms")
+    kawal_remote_delete_delay_ms: int = _of("kawal.remote.delete.delay.ms")
+    remote_log_manager_copy_max_bytes_per_second: int = _of("remote.log.manager.copy.max.bytes.per.second")
     # Transactions
     transaction_max_timeout_ms: int = _of("transaction.max.timeout.ms")
     transactional_id_expiration_ms: int = _of("transactional.id.expiration.ms")

@@ -125,7 +125,6 @@ INT D remote.fetch.max.wait.ms 500 | Longest wait for tiered records.
 LONG D remote.list.offsets.request.timeout.ms 30000 | Longest wait for a tiered offset.
 LONG D remote.log.index.file.cache.total.size.bytes 1073741824 | Space for indexes fetched from the tier.
 INT D remote.log.manager.copier.thread.pool.size 10 | Threads that copy to the tier.
-LONG D remote.log.manager.copy.max.bytes.per.second 9223372036854775807 | Most bytes copied in a second.
 INT - remote.log.manager.copy.quota.window.num 11 | Samples kept for that quota.
 INT - remote.log.manager.copy.quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.log.manager.expiration.thread.pool.size 10 | Threads that delete from the tier.

@@ -14,6 +14,7 @@ from broker.config.console_keys import CONSOLE_KEYS
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
 from broker.config.quota_keys import QUOTA_KEYS
+from broker.config.remote_keys import REMOTE_KEYS
 from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
 from broker.config.share_keys import SHARE_KEYS
@@ -199,6 +200,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Idempotent producers remembered for a partition, 400 bytes each; with one more, the one idle "
         "longest is forgotten.", minimum=1, unit="producers", dynamic=True),
 ),
+"Object store": REMOTE_KEYS,
 "Transactions": (
     Key("transaction.max.timeout.ms", INT, 900_000,
         "Longest transaction a client may ask for.", minimum=1, unit="ms"),

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from broker.config.config_keys import ConfigProblem
+from broker.config.remote_keys import BUCKET_URL, url_problem
 from wal.disk import Buffer
 from wal.objects import (
     NoSuchObject,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-URL: Final = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>.*))?")
 TIMEOUT: Final = "30s"
 """For one request; a segment of 64 MiB takes half a second at 118 MB/s."""
 CONNECT_TIMEOUT: Final = "5s"
@@ -41,7 +41,7 @@ REFUSALS: Final = ("PermissionDeniedError", "UnauthenticatedError", "NotSupporte
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorePlace:
-    """Where a store is, and how it is asked.  Credentials are the environment's, as for other S3 clients."""
+    """The place of a store, and how it is asked.  Credentials are the environment's, as for other clients."""
 
     url: str
     """s3://BUCKET or s3://BUCKET/PREFIX."""
@@ -50,18 +50,6 @@ class StorePlace:
     region: str = "us-east-1"
     credentials: Mapping[str, str] = field(default_factory=dict)
     """AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; else those that the machine is given."""
-
-
-def url_problem(url: str) -> str | None:
-    """Return what is wrong with the address of a store."""
-    found = URL.fullmatch(url)
-    levels = (found["prefix"] or "x").rstrip("/").split("/") if found else ()
-    if found is None or any(level in ("", ".", "..") for level in levels):
-        return (
-            "is not s3://BUCKET/PREFIX, with a bucket's name of 3 to 63 small letters, digits, '.' and '-', "
-            "and a prefix without empty levels"
-        )
-    return None
 
 
 def open_store(place: StorePlace, folder: str = "") -> S3Objects:
@@ -79,7 +67,7 @@ def open_store(place: StorePlace, folder: str = "") -> S3Objects:
         raise ConfigProblem(
             f"the object store {place.url} needs the library obstore: install kawal[remote]"
         ) from error
-    found = URL.fullmatch(place.url)
+    found = BUCKET_URL.fullmatch(place.url)
     assert found is not None
     prefix = "/".join(part.strip("/") for part in (found["prefix"] or "", folder) if part)
     try:

@@ -120,14 +120,25 @@ def main(
         _adopt_tls(broker, tls, tls_problem)
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
-        if any(spec.protocol.sasl for spec in config.specs):
-            from broker.server.login_setup import open_logins  # most servers have no logins
-
-            open_logins(broker, config, listeners, workers.submit_outside)
+        _start_what_is_asked_for(broker, config, listeners, workers)
         sockets.pop_all()
     status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls)
     finish()
     return status
+
+
+def _start_what_is_asked_for(
+    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers
+) -> None:
+    """Start what most servers do not have, and do not import.  Raises: StartError."""
+    if config.kawal_remote_store is not None:
+        from broker.server.remote_setup import start_copy
+
+        start_copy(broker, config, workers)
+    if any(spec.protocol.sasl for spec in config.specs):
+        from broker.server.login_setup import open_logins
+
+        open_logins(broker, config, listeners, workers.submit_outside)
 
 
 def _prepare_process() -> None:

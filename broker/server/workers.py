@@ -79,6 +79,8 @@ class DiskWorkers:
         self._tasks = ThreadPool("kawal-work")
         # Other machines may be slow or away.
         self._outside = ThreadPool("kawal-outside")
+        # An object store takes whole segments, for as long as it likes.
+        self._remote = ThreadPool("kawal-remote")
         # The audit log may lie on a disk of its own, which may hang.
         self._audit = ThreadPool("kawal-audit")
         self._results: deque[Result] = deque()
@@ -104,6 +106,11 @@ class DiskWorkers:
         """Run `work`, which waits for another machine, in the one thread for such, then `done(error)`."""
         self._outside.grow(1)
         self._outside.submit(lambda: self._run_outside(work, done))
+
+    def submit_remote(self, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, which waits for an object store, in the one thread for such, then `done(error)`."""
+        self._remote.grow(1)
+        self._remote.submit(lambda: self._run_outside(work, done))
 
     def submit_audit(self, work: Callable[[], object], done: Done) -> None:
         """Run `work`, which writes the audit log, in the one thread for that, then `done(error)`."""
@@ -132,6 +139,7 @@ class DiskWorkers:
         self._jobs.stop()
         self._tasks.stop()
         self._outside.end()
+        self._remote.end()
         self._audit.stop(within_seconds=AUDIT_STOP_SECONDS)
         with self._ending:
             self._ended = True

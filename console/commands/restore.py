@@ -1,10 +1,14 @@
-"""`kawal restore`: make a data directory from a backup."""
+"""`kawal restore`: make a data directory from a backup, or from the copy in an object store."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+from datetime import UTC, datetime
+from typing import Final
 
+from broker.config.config_keys import ConfigProblem
 from console.errors import OK, CommandError, UsageError
 from console.help import describe
 from console.steps import drive, size_text
@@ -12,7 +16,10 @@ from wal.backup_manifest import MANIFEST, BackupError, backups_in
 from wal.disk import Disk, OsDisk
 from wal.disk_errors import DiskError
 from wal.errors import StoreError
+from wal.objects import ObjectStoreError
 from wal.restore import Restore
+
+SCHEME: Final = "s3://"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,18 +29,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         """Copy a backup made by 'kawal backup' to a new or empty data directory, check every byte of it, and
         make it a data directory as the last step.  It keeps the cluster's id.  The backup stays as it is.
 
-        Records that were acknowledged after the backup are not in it: consumers that were further ahead get
-        OFFSET_OUT_OF_RANGE and continue as their auto.offset.reset says.""",
+        With s3://BUCKET/PREFIX it is the copy that a server with kawal.remote.store keeps there, as of its
+        last moment; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.  The server that kept
+        it should be off: it would go on acknowledging records that the restored one does not have.
+
+        Records that were acknowledged later are not there.  Their offsets are given out again, under another
+        leader epoch: consumers that were further ahead learn of it, and continue as their auto.offset.reset
+        says.""",
         [
             ("restore /mnt/backup/20261122T020000Z --data /var/lib/kawal", "then start the server"),
             ("restore /mnt/backup --data /tmp/try", "the newest one in the folder"),
             ("restore /mnt/backup --check", "read it all and restore nothing"),
+            ("restore s3://logs/kawal --data /var/lib/kawal", "the copy in an object store"),
         ],
     )
-    parser.add_argument("backup", metavar="BACKUP", help="a backup, or a folder of backups: then the newest")
+    parser.add_argument(
+        "backup", metavar="BACKUP", help="a backup, a folder of backups (the newest), or s3://…"
+    )
     parser.add_argument("--data", metavar="DIR", help="data directory to make; it must be empty or missing")
     parser.add_argument("--check", action="store_true", help="only check that the backup is sound")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--cluster", metavar="ID", help="cluster's id, where several have copies under s3://…"
+    )
+    parser.add_argument(
+        "--endpoint", metavar="URL", help="address of a store that is not Amazon S3, https://HOST:PORT"
+    )
+    parser.add_argument("--region", metavar="NAME", default="us-east-1", help="region of the store")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,8 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.data) == arguments.check:
         raise UsageError("give --data DIR to restore to, or --check")
     try:
+        if arguments.backup.startswith(SCHEME):
+            return _restore_from_store(arguments)
         return _restore(arguments)
-    except (DiskError, StoreError) as error:
+    except (DiskError, StoreError, ObjectStoreError, ConfigProblem) as error:
         raise CommandError(str(error)) from error
 
 
@@ -70,6 +94,55 @@ def _restore(arguments: argparse.Namespace) -> int:
         f" {size_text(manifest.size_bytes)}, every byte checked, in {seconds:.1f} s"
     )
     return OK
+
+
+def _restore_from_store(arguments: argparse.Namespace) -> int:
+    if not arguments.data:
+        raise UsageError("--check reads a backup; the copy in an object store is checked by restoring it")
+    # Loaded for this alone: most restores are from a folder.
+    from broker.server.object_store import StorePlace, open_store
+    from wal.remote.restore import RemoteRestore, clusters_in
+
+    place = StorePlace(
+        url=arguments.backup,
+        endpoint=(arguments.endpoint or "").rstrip("/"),
+        region=arguments.region,
+        credentials=os.environ,
+    )
+    store = open_store(place)
+    cluster = arguments.cluster or _only(clusters_in(store), store.name)
+    data = arguments.data.rstrip("/") or "/"
+    restore = RemoteRestore(store, OsDisk(), cluster_id=cluster, data=data)
+    seconds = drive(restore.run())
+    cut = restore.cut
+    if arguments.json:
+        tree = {
+            "path": store.name,
+            "data": data,
+            "cluster_id": cluster,
+            "point_ms": cut.time_ms,
+            "logs": len(cut.logs),
+            "size_bytes": restore.size_bytes,
+        }
+        print(json.dumps(tree))
+        return OK
+    moment = datetime.fromtimestamp(cut.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    print(
+        f"{store.name}: restored to {data} as of {moment}: cluster {cluster}, {len(cut.logs)} logs,"
+        f" {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
+    )
+    return OK
+
+
+def _only(clusters: list[str], name: str) -> str:
+    """Return the one cluster that has a copy.  Raises: BackupError."""
+    if not clusters:
+        raise BackupError(f"{name}: no copy is there; give the prefix of kawal.remote.store")
+    if len(clusters) > 1:
+        raise BackupError(
+            f"{name}: several clusters have copies there; name one with --cluster: {', '.join(clusters)}"
+        )
+    return clusters[0]
 
 
 def _find(disk: Disk, path: str) -> str:

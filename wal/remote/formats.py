@@ -1,4 +1,4 @@
-"""What lies in the object store, object by object.
+"""The objects in the store: their names and their formats.
 
     <cluster id>/cut                              the only object that changes; what it does not lead to does
                                                   not exist

@@ -1,6 +1,6 @@
 """The copy of a whole data directory in an object store, kept up to date round by round.
 
-    take_over   reads the cut, and sets it to the next epoch: whoever kept it before is fenced
+    take_over   reads the cut, and sets it to the next epoch: the process that kept it before is fenced
     round       brings every log up to the moment that the event loop chose, then sets the cut
     clean       removes what no cut leads to any more, once no reader can still be at it
 
@@ -43,7 +43,7 @@ class RemoteAhead(StoreError):
 
 
 class RoundReport(NamedTuple):
-    """What a round did."""
+    """The outcome of a round."""
 
     uploaded_bytes: int
     segments_missing: int

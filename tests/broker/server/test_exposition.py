@@ -18,6 +18,8 @@ from broker.snapshot import Snapshot
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, fetch, send
+from tests.broker.upkeep.copies import copy_of
+from wal.memory_objects import MemoryObjects
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -40,6 +42,8 @@ def gateway() -> Gateway:
     """Return a gateway that has done some work."""
     gateway = Gateway(kawal_vnodes=2, delegation_token_secret_key="k")
     make_trail(gateway.broker, gateway.config, lambda _batch, done: done(None))
+    copy_of(gateway, MemoryObjects())
+    gateway.advance(1_500)
     client = gateway.client()
     create(client, "orders", partitions=2)
     send(client, "orders", batch(b"v" * 100), 1)

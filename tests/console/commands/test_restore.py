@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from console.cli import main
 from tests.console.stored import make_broker_data
+from wal.memory_objects import MemoryObjects
+from wal.objects import StoreAway
 
 
 @pytest.fixture
@@ -54,3 +57,42 @@ def test_either_a_target_or_a_check_is_asked_for(
 ) -> None:
     assert main(["restore", "b", *words]) == 2
     assert "give --data DIR to restore to, or --check" in capsys.readouterr().err
+
+
+def test_a_copy_in_an_object_store_is_not_checked_without_a_restore(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["restore", "s3://bucket/p", "--check"]) == 2
+    assert "is checked by restoring it" in capsys.readouterr().err
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["restore", "s3://B/p", "--data", str(tmp_path / "d")]) == 1
+    assert "s3://BUCKET/PREFIX" in capsys.readouterr().err
+
+
+def test_a_store_that_is_away_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = NoSuchStore()
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place: away)
+    assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "d")]) == 1
+    assert "s3://bucket/p: no answer" in capsys.readouterr().err
+
+
+def test_two_clusters_under_one_prefix_have_to_be_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryObjects(name="s3://bucket/p")
+    for cluster in ("a", "b"):
+        store.create(f"{cluster}/cut", b"")
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place: store)
+    assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "d")]) == 1
+    assert "name one with --cluster: a, b" in capsys.readouterr().err
+
+
+class NoSuchStore(MemoryObjects):
+    """A store that does not answer."""
+
+    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+        raise StoreAway("s3://bucket/p: no answer")

@@ -1,0 +1,226 @@
+"""The copy of all logs in an object store, one round after another.
+
+    STARTING   the store is tried, and the copy taken over                    again later, for ever
+    COPYING    rounds, kawal.remote.lag.ms apart; at once while a backlog is left, within the rate
+    AWAY       the store does not answer: again later, for ever               nothing else waits for it
+    STOPPED    another process keeps the copy, or it must not be replaced     until the next start
+
+Work is done in a thread; the event loop chooses the moment of a round, which takes microseconds.  No answer
+to a client depends on any of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from broker.catalogue.topics import Catalogue
+from broker.config.config import Config
+from broker.loop.loop import Loop
+from broker.loop.slices import Offload
+from broker.storage.vnodes import Vnodes
+from wal.errors import WalError
+from wal.log_view import LogView
+from wal.objects import Fenced, ObjectStoreError, StoreRefuses
+from wal.remote.formats import RemoteDamaged
+from wal.remote.uploader import RemoteAhead, RoundReport, Uploader
+from wal.store import META, VNODE_PREFIX
+
+if TYPE_CHECKING:
+    from random import Random
+
+logger = logging.getLogger("kawal.remote")
+
+FIRST_DELAY_MS: Final = 1_000
+"""After the start, whose own work comes first."""
+RETRY_MS: Final = 1_000
+RETRY_MAX_MS: Final = 60_000
+LOG_EVERY_MS: Final = 60_000
+"""A store that is away is told of once in this time."""
+ROUND_BYTES: Final = 256 << 20
+"""The closed segments of one round: between rounds the copy's end moves on."""
+CLEAN_PER_ROUND: Final = 200
+
+
+class CopyState(Enum):
+    """The states; the module says what each means."""
+
+    STARTING = "starting"
+    COPYING = "copying"
+    AWAY = "away"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class CopyCounts:
+    """The numbers of the copy; times are those of the loop's clock."""
+
+    state: CopyState = CopyState.STARTING
+    covered_ms: int = -1
+    """The moment up to which everything durable is in the store; negative: none yet."""
+    uploaded_bytes: int = 0
+    segments_missing: int = 0
+    rounds: int = 0
+    failures: int = 0
+    problem: str = ""
+
+
+class _Round:
+    """The work of one round, for a thread; errors that are no fault of ours are kept, not raised."""
+
+    def __init__(
+        self,
+        uploader: Uploader,
+        probe: Callable[[], None] | None,
+        views: dict[str, LogView],
+        *,
+        budget_bytes: int,
+        wall_ms: int,
+    ) -> None:
+        self._uploader = uploader
+        self._probe = probe
+        self._views = views
+        self._budget_bytes = budget_bytes
+        self._wall_ms = wall_ms
+        self.probed = False
+        self.report: RoundReport | None = None
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Do all that is due."""
+        try:
+            self._run()
+        except (ObjectStoreError, OSError, WalError) as error:
+            self.error = error
+
+    def _run(self) -> None:
+        uploader, wall_ms = self._uploader, self._wall_ms
+        if self._probe is not None:
+            self._probe()
+            self.probed = True
+        is_first = uploader.cut is None
+        if is_first:
+            uploader.take_over(wall_ms)
+        self.report = uploader.round(self._views, budget_bytes=self._budget_bytes, now_ms=wall_ms)
+        orphans = uploader.sweep(wall_ms) if is_first else []
+        if orphans:
+            logger.info("%d objects that nothing leads to are removed, %s first", len(orphans), orphans[0])
+        uploader.clean(wall_ms, count=CLEAN_PER_ROUND)
+
+
+class RemoteCopy:
+    """Keeps the copy; made when there is a store."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        catalogue: Catalogue,
+        vnodes: Vnodes,
+        config: Callable[[], Config],
+        *,
+        uploader: Uploader,
+        probe: Callable[[], None],
+        submit: Offload,
+        random: Random,
+    ) -> None:
+        """`probe` tries whether the store can be trusted; `submit` runs work in a thread."""
+        self._loop = loop
+        self._catalogue = catalogue
+        self._vnodes = vnodes
+        self._config = config
+        self._uploader = uploader
+        self._probe = probe
+        self._submit = submit
+        self._random = random
+        self._probed = False
+        self._retry_ms = RETRY_MS
+        self._told_ms: int | None = None
+        self.counts = CopyCounts()
+        self._later(FIRST_DELAY_MS)
+
+    def numbers(self, now_ms: int) -> dict[str, int]:
+        """Return the numbers for metrics; `lag_ms` is -1 before the first round."""
+        counts = self.counts
+        return {
+            "uploaded_bytes": counts.uploaded_bytes,
+            "rounds": counts.rounds,
+            "failures": counts.failures,
+            "segments_missing": counts.segments_missing,
+            "stopped": int(counts.state is CopyState.STOPPED),
+            "lag_ms": now_ms - counts.covered_ms if counts.covered_ms >= 0 else -1,
+        }
+
+    def _later(self, delay_ms: int) -> None:
+        self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._begin)
+
+    def _begin(self, now_ms: int) -> None:
+        if self._loop.stopping:
+            return
+        rate = self._config().remote_log_manager_copy_max_bytes_per_second
+        work = _Round(
+            self._uploader,
+            None if self._probed else self._probe,
+            self._views(),
+            budget_bytes=min(ROUND_BYTES, rate),
+            wall_ms=self._loop.clock.wall_ms(now_ms),
+        )
+
+        def done(error: Exception | None) -> None:
+            self._probed = self._probed or work.probed
+            # A round that is complete counts, even if tidying up after it failed.
+            if work.report is not None:
+                self._took(work.report, now_ms)
+            error = error or work.error
+            if error is None and work.report is not None:
+                self._succeeded(work.report, rate, self._loop.clock.turn_ms - now_ms)
+            elif error is not None:
+                self._failed(error)
+
+        self._submit(work.run, done)
+
+    def _views(self) -> dict[str, LogView]:
+        """Return all logs at this moment: what is durable now includes all that it followed from."""
+        views = {META: self._vnodes.meta.log.view()}
+        for name, vnodes in self._vnodes.items():
+            database = self._catalogue.databases.get(name)
+            if database is not None:
+                for vnode in vnodes:
+                    views[f"{database.directory}/{VNODE_PREFIX}{vnode.index}"] = vnode.log.view()
+        return views
+
+    def _took(self, report: RoundReport, began_ms: int) -> None:
+        counts = self.counts
+        counts.covered_ms = began_ms
+        counts.rounds += 1
+        counts.uploaded_bytes += report.uploaded_bytes
+        counts.segments_missing = report.segments_missing
+        if report.problem and report.problem != counts.problem:
+            logger.error("the copy in the object store lacks a segment: %s", report.problem)
+        counts.problem = report.problem
+
+    def _succeeded(self, report: RoundReport, rate: int, took_ms: int) -> None:
+        if self.counts.state is not CopyState.COPYING:
+            logger.info("logs are copied to the object store")
+        self.counts.state, self._retry_ms, self._told_ms = CopyState.COPYING, RETRY_MS, None
+        rest_ms = report.uploaded_bytes * 1_000 // rate - took_ms
+        lag_ms = self._config().kawal_remote_lag_ms
+        goes_on = report.segments_missing and not report.problem
+        self._later(max(rest_ms, 0 if goes_on else lag_ms - took_ms, 1))
+
+    def _failed(self, error: Exception) -> None:
+        counts, now_ms = self.counts, self._loop.clock.turn_ms
+        counts.failures += 1
+        if isinstance(error, Fenced | RemoteAhead | RemoteDamaged):
+            counts.state, counts.problem = CopyState.STOPPED, str(error)
+            logger.error("nothing more is copied to the object store until the next start: %s", error)
+            return
+        counts.state, counts.problem = CopyState.AWAY, str(error)
+        if self._told_ms is None or now_ms >= self._told_ms + LOG_EVERY_MS:
+            self._told_ms = now_ms
+            level = logging.ERROR if isinstance(error, StoreRefuses) else logging.WARNING
+            logger.log(level, "the copy in the object store waits, and is tried again: %s", error)
+        self._later(self._retry_ms + self._random.randrange(self._retry_ms))
+        self._retry_ms = min(2 * self._retry_ms, RETRY_MAX_MS)
