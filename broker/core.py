@@ -98,8 +98,7 @@ class Broker:
         self._lookups = lookups
         self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
         self.config = self.live_config.current  # the one in effect, with changes by clients
-        self.loggers = loggers or Loggers()
-        self.random = random
+        self.loggers, self.random = loggers or Loggers(), random
         self.store, self.catalogue = store, catalogue
         self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
