@@ -49,7 +49,6 @@ class Connection(MeteredConnection):
         "aborted",
         "active_ms",
         "advertised",
-        "client",
         "client_software",
         "close_cause",
         "close_reason",
@@ -92,7 +91,7 @@ class Connection(MeteredConnection):
         self.identity = identity
         self.peer = peer
         reader = RequestReader(pool, request_bytes_max, plain_request_bytes_max)
-        super().__init__(memory, self.host, reader, now_ms)
+        super().__init__(memory, self.host, reader, now_ms, ClientRecord(stats.software, now_ms))
         # The shell's number of the socket, and the address it tells this client to connect to.
         self.descriptor = descriptor
         self.advertised = advertised
@@ -110,7 +109,6 @@ class Connection(MeteredConnection):
         self.head_sent = 0
         self.departures = Departures(stats)
         self.client_software = ("", "")
-        self.client = ClientRecord(stats.software, now_ms)
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
@@ -204,6 +202,8 @@ class Connection(MeteredConnection):
         call.received_ns = self.received_ns
         self.client.client_id = header.client_id
         self.client.request_count += 1
+        if size_bytes >= SMALL_BYTES:
+            self.large_at = self.client.request_count
         self.calls.append(call)
         self.request_bytes += call.weight_bytes
         return call

@@ -11,8 +11,11 @@ the others going:
                 full of unfinished requests would stay full for ever
     reserve     connections that hold nothing are read until a quarter more than the limit is taken: small
                 requests go on while large ones fill the memory, or are left in it
+    proven      those that have sent only small requests for a while have a second reserve of the same size:
+                the first may be filled by large requests of connections that held nothing, too
     heavy       of requests that decode to more than a connection may hold, one is in work at a time, and what
-                it takes above that does not count against others
+                it takes above that does not count against others; while the limit is reached, this is so for
+                all large ones, as what they decode to is known only then
 
 Memory that its holders do not give back is taken back by connection_reaper.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
@@ -32,7 +35,12 @@ ANSWERS_FACTOR_MAX: Final = 2
 """Above this many times the limit for answers, no connection is read at all."""
 
 RESERVE_SHARE: Final = 4
-"""On top of the limit for requests, one part in this many is reserved for connections that hold nothing."""
+"""On top of the limit for requests, one part in this many is reserved for connections that hold nothing, and
+another one for those of them that are proven."""
+
+PROVEN_REQUESTS: Final = 8
+"""Small requests in a row after which a connection is expected to send only such: it takes them a round trip
+each, or all their answers."""
 
 HEAVY_FRAME_BYTES: Final = 256 << 10
 """A smaller request does not wait for a heavy one: it decodes to a few times what a connection may hold."""
@@ -55,6 +63,10 @@ class Holder(Protocol):
     @property
     def request_bytes(self) -> int:
         """The memory of its unanswered requests."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has sent only small requests for a while."""
 
     @property
     def unfinished_bytes(self) -> int:
@@ -220,7 +232,8 @@ class MemoryLimits(Generic[HolderT]):
         if connection is floor:
             return False
         holds_nothing = not connection.request_bytes and not connection.unfinished_bytes
-        return not holds_nothing or over_bytes >= limit // RESERVE_SHARE
+        reserves = 2 if connection.proven else 1
+        return not holds_nothing or over_bytes >= reserves * limit // RESERVE_SHARE
 
     def fetch_room_bytes(self, use: HostUse[HolderT]) -> int:
         """Return the most that a fetch from the address should return now."""
@@ -255,14 +268,19 @@ class MemoryLimits(Generic[HolderT]):
         """Note that the connection's decoded request has been weighed."""
         if self.heavy is connection and self.heavy_decoding:
             self.heavy_decoding = False
-            if not self.heavy_excess_bytes:
+            if not (self.heavy_excess_bytes or self._crowded(connection)):
                 self.end_heavy()
 
     def account_heavy(self, requests_bytes: int) -> None:
         """Note what the connection with the heavy request holds now."""
         self.heavy_excess_bytes = max(0, requests_bytes - self.connection_bytes_max)
-        if not (self.heavy_excess_bytes or self.heavy_decoding):
+        if self.heavy_excess_bytes or self.heavy_decoding:
+            return
+        if requests_bytes < HEAVY_FRAME_BYTES or self.heavy is None or not self._crowded(self.heavy):
             self.end_heavy()
+
+    def _crowded(self, connection: HolderT) -> bool:
+        return self.requests_full or self.host_requests_full(connection.use)
 
     def end_heavy(self) -> None:
         """Let the next connection that waits have its heavy request in work."""

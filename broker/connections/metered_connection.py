@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from broker.connections.memory_limits import HostUse, MemoryLimits
+from broker.connections.client_record import ClientRecord
+from broker.connections.memory_limits import PROVEN_REQUESTS, HostUse, MemoryLimits
 from broker.loop.call import SMALL_BYTES, Call
 from protocol.framing import RequestReader
 
@@ -18,7 +19,9 @@ class MeteredConnection:
         "accounted_answers_bytes",
         "accounted_requests_bytes",
         "calls",
+        "client",
         "closed",
+        "large_at",
         "memory",
         "memory_bytes",
         "muted_until_ms",
@@ -32,8 +35,18 @@ class MeteredConnection:
         "working",
     )
 
-    def __init__(self, memory: MemoryLimits[Any], host: str, reader: RequestReader, now_ms: int) -> None:
+    def __init__(
+        self,
+        memory: MemoryLimits[Any],
+        host: str,
+        reader: RequestReader,
+        now_ms: int,
+        client: ClientRecord,
+    ) -> None:
         self.memory = memory
+        self.client = client
+        # The number of its last request that was not small.
+        self.large_at = 0
         # The sums of its address in `memory`.
         self.use: HostUse[Any] = memory.enter(host)
         self.reader = reader
@@ -73,6 +86,11 @@ class MeteredConnection:
             or self.outgoing_bytes >= memory.connection_answers_bytes_max
         )
 
+    @property
+    def proven(self) -> bool:
+        """Whether it has sent only small requests for a while."""
+        return self.client.request_count - self.large_at >= PROVEN_REQUESTS
+
     def note_received(self, now_ms: int, *, served: bool) -> None:
         """Account for the bytes just received; `served`: they completed requests."""
         count = self.reader.pending_bytes
@@ -100,6 +118,8 @@ class MeteredConnection:
         self.request_bytes += added_bytes
         if added_bytes > self.memory.connection_bytes_max:
             self.memory.begin_heavy(self)
+        if added_bytes >= SMALL_BYTES:
+            self.large_at = self.client.request_count
         if not -SMALL_BYTES < added_bytes < SMALL_BYTES:
             self.account()
 

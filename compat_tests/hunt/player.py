@@ -26,6 +26,7 @@ from compat_tests.hunt.wrong import without_utf8
 from compat_tests.overload.figures import internal_errors, metrics_of
 from protocol.api_keys import ApiKey
 from protocol.errors import Unencodable
+from protocol.framing import REQUEST_BYTES_MAX
 from protocol.headers import encode_request_header
 from protocol.messages import request_type
 from protocol.messages.produce import ProduceRequest
@@ -55,6 +56,10 @@ CLIENT_IDS: Final = (
     INVALID_UTF8,
     "ü\n%s",
 )
+
+
+PLAIN_REQUEST_BYTES_MAX: Final = 16 << 20
+"""The default of kawal.request.max.bytes: a larger request that is no Produce ends its connection."""
 
 
 class Findings:
@@ -126,8 +131,9 @@ class Player:
         header = encode_request_header(
             api_key=api, api_version=version, correlation_id=correlation_id, client_id=name
         )
-        sound = INVALID_UTF8.encode() not in body
         frame = without_utf8(header + body, self.chance)
+        limit = REQUEST_BYTES_MAX if isinstance(message, ProduceRequest) else PLAIN_REQUEST_BYTES_MAX
+        sound = INVALID_UTF8.encode() not in body and len(frame) <= limit
         self.sent[APIS[api].name] += 1
         answered = not (isinstance(message, ProduceRequest) and message.acks == 0)
         data = len(frame).to_bytes(4, "big") + frame

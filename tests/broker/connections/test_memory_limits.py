@@ -7,7 +7,12 @@ from typing import Any
 
 from broker.config.config import Config
 from broker.connections.connection import Connection
-from broker.connections.memory_limits import FETCH_ROOM_BYTES_MIN, UNLIMITED, MemoryLimits
+from broker.connections.memory_limits import (
+    FETCH_ROOM_BYTES_MIN,
+    PROVEN_REQUESTS,
+    UNLIMITED,
+    MemoryLimits,
+)
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.metadata import MetadataRequest
@@ -346,3 +351,38 @@ def test_a_client_that_leaves_ends_its_heavy_request() -> None:
     assert heavy(gateway) is None
     waiting.close()
     assert not gateway.broker.memory.heavy_waiting
+
+
+def proven(client: Client) -> Client:
+    """Have a client send as many small requests as make it known for them."""
+    for _ in range(PROVEN_REQUESTS):
+        client.send(ApiVersionsRequest(), 2)
+    client.answers()
+    return client
+
+
+def test_connections_known_for_small_requests_have_a_reserve_that_large_ones_do_not_fill() -> None:
+    gateway = Gateway(queued_max_request_bytes=400 * KIB, kawal_memory_share_per_ip=0.5)
+    good, unknown, greedy = proven(gateway.client()), gateway.client(), gateway.client()
+    memory = gateway.broker.memory
+    greedy.send_bytes(request_frame(producing(("t", 0, batch(b"v" * 430 * KIB))), 9, 77)[: 210 * KIB])
+    assert memory.host_requests_full(good.connection.use)
+    use = good.connection.use
+    memory.requests_bytes = use.requests_bytes = 255 * KIB
+    assert unknown.connection.saturated
+    assert not good.connection.saturated
+    memory.requests_bytes = use.requests_bytes = 305 * KIB
+    assert good.connection.saturated, "the second reserve has an end, too"
+
+
+def test_one_large_request_ends_the_second_reserve_of_its_connection() -> None:
+    gateway = Gateway()
+    received, decoded = proven(gateway.client()), proven(gateway.client())
+    create(received, "t", partitions=300)
+    assert received.connection.proven
+    assert decoded.connection.proven
+    received.send(producing(("t", 0, batch(b"v" * 70 * KIB))), 9)
+    decoded.send(fetching_many("t", list(range(300))), 11)
+    gateway.settle()
+    assert not received.connection.proven
+    assert not decoded.connection.proven

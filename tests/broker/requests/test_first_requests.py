@@ -193,6 +193,30 @@ def test_heavy_requests_are_decoded_one_after_the_other_each_when_the_one_before
 
 
 @pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("filling_bytes", [0, 128 << 20], ids=["there is room", "memory is full"])
+def test_while_memory_is_full_the_next_large_request_is_decoded_when_the_one_before_is_answered(
+    gateway: ThreadedGateway, filling_bytes: int
+) -> None:
+    first, second = gateway.client("10.0.0.1"), gateway.client("10.0.0.2")
+    first.send(heavy(), 12)
+    second.send(heavy(), 12)
+    memory = gateway.broker.memory
+    memory.requests_bytes += filling_bytes
+    gateway.work()
+    assert (memory.heavy is first.connection) == bool(filling_bytes)
+    memory.requests_bytes -= filling_bytes
+    finish(gateway)
+    assert len(first.answers()[0].topics) == 9_000
+    gateway.broker.take_unsent()
+    answered = second.answers()
+    finish(gateway)
+    answered += second.answers()
+    assert [len(answer.topics) for answer in answered] == [9_000]
+    assert memory.heavy is None
+    assert memory.requests_bytes == 0
+
+
+@pytest.mark.usefixtures("unloaded")
 def test_a_wide_produce_request_is_decoded_when_no_other_heavy_one_is_in_work(
     narrow: ThreadedGateway,
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from broker.config.config import Config
 from broker.connections.connection import Connection
-from broker.connections.memory_limits import MemoryLimits
+from broker.connections.memory_limits import PROVEN_REQUESTS, MemoryLimits
 from broker.loop.stats import Stats
 from broker.server.held_back import HeldBack
 from protocol.framing import BufferPool
@@ -54,6 +54,18 @@ def test_those_in_the_middle_of_a_request_come_after_those_that_hold_nothing(
     half.connection.unfinished_bytes = 300_000
     held.add(half)
     assert [held.take(), held.take(), held.take()] == [empty, half, None]
+
+
+def test_those_known_for_small_requests_come_first(memory: MemoryLimits[Connection]) -> None:
+    held, (unknown, good) = held_back(memory, "10.0.0.1", "10.0.0.1")
+    held.remove(good)
+    good.connection.client.request_count = PROVEN_REQUESTS
+    held.add(good)
+    unknown.connection.use.requests_bytes = memory.requests_bytes = 630_000
+    assert held.take() is good, "the first reserve of 125,000 is used up"
+    assert held.take() is None
+    unknown.connection.use.requests_bytes = 0
+    assert held.take() is unknown
 
 
 def test_one_that_holds_nothing_is_read_again_while_there_is_reserve(
