@@ -36,11 +36,13 @@ TRUE = "true"
 
 
 def check_request_size(counts: Iterable[int], config: Config) -> None:
-    """Refuse a request whose topics ask for too many partitions together; `counts` has those of each topic.
+    """Refuse a request whose topics ask for too many partitions together.
+
+    `counts` has those of each topic, none of them negative.
 
     Raises: RequestError(POLICY_VIOLATION).
     """
-    asked, limit = sum(max(0, count) for count in counts), config.kawal_max_partitions_per_request
+    asked, limit = sum(counts), config.kawal_max_partitions_per_request
     if asked > limit:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from broker.connections.answer_encoding import IN_MEMORY, encode_answer, is_wide, part_size_bytes
 from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
+from broker.connections.freeing import FREED_BYTES_MIN, free_in_thread
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import errors_of
+from broker.connections.thread_answer import ThreadAnswer
 from broker.loop.answers import EncodedAnswer
 from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.last_fetch import LastFetch
@@ -241,9 +244,11 @@ class Connection(MeteredConnection):
         call.handled_ns = call.local_ns
         return before
 
-    def _count_errors(self, call: Call[Any], response: object) -> None:
+    def _count_errors(
+        self, call: Call[Any], response: object, counts: Mapping[int, int] | None = None
+    ) -> None:
         if call.errors:
-            self.stats.failed(call.api_key, call.version, call.errors)
+            self.stats.failed(call.api_key, call.version, call.errors, counts)
             if self.stats.audit is not None:
                 self.stats.audit.failed(call, response)
 
@@ -264,13 +269,9 @@ class Connection(MeteredConnection):
             self.answer(call, response)
             return
         assert call.output is None, "a call is answered once"
-        output: list[Any] = []
-
-        def encode_it() -> None:
-            call.errors = errors_of(response)
-            output.extend(encode_answer(call, response))
-            # Freeing a wide request takes long, too.
-            call.request = None
+        work = ThreadAnswer(call, response)
+        audited = response if self.stats.audit is not None else None
+        del response
 
         def done(error: Exception | None) -> None:
             if self.closed or self.aborted:
@@ -278,12 +279,12 @@ class Connection(MeteredConnection):
                 return
             if error is not None:
                 self._cannot_be_written(call, error)
-            self._count_errors(call, response)
-            self._release(call, output)
+            self._count_errors(call, audited, work.error_counts)
+            self._release(call, work.output)
 
         if not self.closed:
             before = self._answered(call)
-            offload(encode_it, done)
+            offload(work.encode, done)
             if before is not None:
                 self.stats.turns.leave(before)
 
@@ -305,6 +306,8 @@ class Connection(MeteredConnection):
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
             self.request_bytes -= done.weight_bytes
+            if done.weight_bytes - done.size_bytes > FREED_BYTES_MIN and done.request is not None:
+                free_in_thread(done, self.offload)
             before_bytes = self.outgoing_bytes
             for part in output:
                 self.outgoing.append(part)

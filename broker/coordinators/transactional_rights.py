@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Final
 
-from broker.loop.slices import chunks
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, chunks
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
 from protocol.error_codes import ErrorCode
@@ -30,12 +30,14 @@ def is_denied(rights: Rights, request: ProduceRequest) -> Generator[None, None, 
     transactional_id = request.transactional_id
     if transactional_id is not None and rights.may_transactional_id(Operation.WRITE, transactional_id):
         return False
-    for topic in request.topic_data:
+    for number, topic in enumerate(request.topic_data, start=1):
         for part in chunks(topic.partition_data):
             for data in part:
                 records = data.records
                 if records and len(records) >= HEADER_BYTES and records[ATTRIBUTES_AT] & TRANSACTIONAL:
                     return True
+            yield
+        if not number % PLAIN_ITEMS_PER_STEP:
             yield
     return False
 
@@ -43,7 +45,9 @@ def is_denied(rights: Rights, request: ProduceRequest) -> Generator[None, None, 
 def denial(request: ProduceRequest) -> Generator[None, None, ProduceResponse]:
     """Return the answer that refuses every partition."""
     response = ProduceResponse(responses=[])
-    for topic in request.topic_data:
+    for number, topic in enumerate(request.topic_data, start=1):
+        if not number % PLAIN_ITEMS_PER_STEP:
+            yield
         refused: list[PartitionProduceResponse] = []
         for part in chunks(topic.partition_data):
             refused += [

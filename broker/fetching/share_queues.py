@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.share_settings import limits_of, queue_settings, share_reading
@@ -18,7 +18,7 @@ from broker.errors import RequestError
 from broker.fetching.pieces import PIECE_BYTES
 from broker.fetching.share_reader import Place, end_of, find_partition, first_available
 from broker.loop.loop import Loop
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, emptied
 from broker.view_topics.view_partition import ViewPartition
 from groups.errors import GroupError
 from groups.share.departures import Departure, Departures
@@ -218,11 +218,3 @@ class ShareQueues:
             departure.returned += self.release(session.key, place, begin())
             if not len(partitions) % ITEMS_PER_STEP:
                 yield
-
-
-def emptied(items: dict[Any, Any]) -> Steps:
-    """Empty a dictionary: at once, 100,000 items take 10 ms."""
-    while items:
-        for _ in range(min(len(items), PLAIN_ITEMS_PER_STEP)):
-            items.popitem()
-        yield

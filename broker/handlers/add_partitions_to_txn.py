@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Final
 from broker.coordinators.transactions import FENCED_SINCE, shown
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import (
-    Pace,
-    Until,
-    WaitingSteps,
-    at_once,
-    begun,
-    made_by_group,
-    size_of,
-)
+from broker.loop.slices import Pace, Until, WaitingSteps, at_once, begun, emptied, made_by_group, size_of
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV1, TopicPartition
 from protocol.error_codes import ErrorCode
@@ -63,7 +55,9 @@ def _add(broker: Broker, call: Call[AddPartitionsToTxnRequest]) -> WaitingSteps:
         if pace.due():
             yield None
     if missing or not places:
-        return (yield from _answer(request, missing, ErrorCode.OPERATION_NOT_ATTEMPTED))
+        refused = yield from _answer(request, missing, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        yield from emptied(missing, places)
+        return refused
     member = Member(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,

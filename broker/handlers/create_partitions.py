@@ -109,7 +109,7 @@ def _grow(
 def _added(catalogue: Catalogue, asked: CreatePartitionsTopic) -> int:
     """Return how many partitions more a topic is to have."""
     topic = catalogue.by_name.get(asked.name)
-    return 0 if topic is None else asked.count - topic.planned_count
+    return 0 if topic is None else max(0, asked.count - topic.planned_count)
 
 
 def _refused(name: str, error: RequestError) -> CreatePartitionsTopicResult:

@@ -73,7 +73,11 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
     try:
         check_request_size(counts, broker.config)
     except RequestError as error:
-        return CreateTopicsResponse(topics=[_refused(topic.name, error) for topic in first_of_each])
+        why = error.with_traceback(None)
+        refused = yield from made_of(
+            first_of_each, lambda topic: _refused(topic.name, why), per_step=PLAIN_ITEMS_PER_STEP
+        )
+        return CreateTopicsResponse(topics=refused)
     makes_views = any((yield from made_of(request.topics, _makes_view)))
     if makes_views:
         yield from load_in_thread(broker.scheduler)
@@ -99,7 +103,7 @@ def _asked_count(config: Config, topic: CreatableTopic) -> int:
     """Return how many partitions a topic is to have, as far as the request says."""
     if topic.assignments:
         return len(topic.assignments)
-    return config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    return config.num_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
 
 
 def _makes_view(topic: CreatableTopic) -> bool:

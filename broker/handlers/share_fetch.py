@@ -22,7 +22,6 @@ from broker.coordinators.share_settings import share_settings
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_exchange import ShareExchange, member_of
-from broker.fetching.share_queues import emptied
 from broker.fetching.share_reader import Place, Reading, ReadSteps, ShareReader, blank, find_partition
 from broker.fetching.share_request import (
     PLACES_PER_STEP,
@@ -42,6 +41,7 @@ from broker.loop.slices import (
     WaitingSteps,
     at_once,
     chunks,
+    emptied,
 )
 from broker.loop.waiters import ParkedCall
 from groups.errors import GroupError, InvalidRequest, ShareSessionLimitReached

@@ -19,7 +19,7 @@ from broker.coordinators.groups import partition_of
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, Until, WaitingSteps, made_of
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, Until, WaitingSteps, emptied, made_of
 from broker.storage.transaction_guards import offsets_key
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
@@ -106,6 +106,7 @@ def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Que
     )
     yield from answers.put_into(topics)
     merged = yield from _merged(broker, topics)
+    yield from emptied(topics)
     return TxnOffsetCommitResponse(topics=merged)
 
 

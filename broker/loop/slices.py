@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence, Sized
+from heapq import merge
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -250,3 +251,28 @@ def chunks(items: Sequence[Item], *, per_step: int = ITEMS_PER_STEP) -> Iterator
     """Yield the items in parts that one step can handle."""
     for start in range(0, len(items), per_step):
         yield items[start : start + per_step]
+
+
+def emptied(*collections: dict[Any, Any] | list[Any] | set[Any]) -> Steps:
+    """Empty collections that are not needed any more: at once, 100,000 items take 10 ms."""
+    for items in collections:
+        take = items.popitem if isinstance(items, dict) else items.pop
+        while items:
+            for _ in range(min(len(items), PLAIN_ITEMS_PER_STEP)):
+                take()
+            yield
+
+
+def in_order(names: Iterable[str]) -> Generator[None, None, list[str]]:
+    """Return each of the names once, sorted: at once, 50,000 take 15 ms."""
+    remaining, parts = iter(names), list[list[str]]()
+    while part := list(islice(remaining, PLAIN_ITEMS_PER_STEP)):
+        parts.append(sorted(part))
+        yield
+    once: dict[str, None] = {}
+    pace = Pace(PLAIN_ITEMS_PER_STEP)
+    for name in merge(*parts):
+        once[name] = None
+        if pace.due():
+            yield
+    return list(once)

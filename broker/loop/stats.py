@@ -6,7 +6,7 @@ Nothing here formats, locks or allocates per request; broker/server/exposition.p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -150,13 +150,15 @@ class Stats:
         if call.logged:
             self.on_logged(call, sent_ns)
 
-    def failed(self, api_key: int, version: int, codes: list[int]) -> None:
-        """Count the error codes of an answer."""
+    def failed(
+        self, api_key: int, version: int, codes: list[int], counts: Mapping[int, int] | None = None
+    ) -> None:
+        """Count the error codes of an answer; `counts` has how many of each there are, if that is known."""
         errors = self.request_stats(api_key, version).errors
         if len(codes) == 1:
             errors[codes[0]] = errors.get(codes[0], 0) + 1
             return
-        for code, count in Counter(codes).items():
+        for code, count in (counts or Counter(codes)).items():
             errors[code] = errors.get(code, 0) + count
 
     def committed(self, *, duration_ns: int, sync_ns: int, batches: int, size_bytes: int) -> None:

@@ -92,8 +92,10 @@ class ShareGroups:
 
 def member_bytes(member: ShareMember) -> int:
     """Return the memory of what a member says about itself."""
-    words = (member.client_id, member.rack_id, *member.topics)
-    return MEMBER_BYTES + sum(len(word) + NAME_BYTES for word in words if word is not None)
+    words = [word for word in (member.client_id, member.rack_id) if word is not None]
+    # Without a line of Python for each topic: 20,000 may be named.
+    size_bytes = sum(map(len, words)) + sum(map(len, member.topics))
+    return MEMBER_BYTES + size_bytes + NAME_BYTES * (len(words) + len(member.topics))
 
 
 def _nothing_to_undo() -> None:

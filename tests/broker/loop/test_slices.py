@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from broker.loop.slices import (
     ITEMS_PER_SLICE,
     ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
     Steps,
     Until,
     WaitingSteps,
+    at_once,
     chunks,
+    emptied,
+    in_order,
     in_pairs,
     in_slices,
     in_thread,
@@ -135,3 +141,20 @@ def test_regular_work_that_raises_arranges_its_next_time_and_then_raises() -> No
     assert again == [1]
     assert list(or_again(steps(2, "done"), lambda: again.append(2))) == [None, None]
     assert again == [1]
+
+
+@given(st.lists(st.text(max_size=3), max_size=2_000))
+def test_names_are_given_once_and_in_order(names: list[str]) -> None:
+    assert at_once(in_order(names)) == sorted(set(names))
+
+
+def test_many_names_are_put_in_order_with_pauses() -> None:
+    names = [f"{number}" for number in range(10 * PLAIN_ITEMS_PER_STEP)]
+    assert len(list(in_order(names))) == 2 * 10
+
+
+def test_collections_are_emptied_with_pauses() -> None:
+    count = 2 * PLAIN_ITEMS_PER_STEP + 1
+    numbers, names, places = list(range(count)), dict.fromkeys(range(count)), set(range(count))
+    assert len(list(emptied(numbers, names, places))) == 3 * 3
+    assert (numbers, names, places) == ([], {}, set())

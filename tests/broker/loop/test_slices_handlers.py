@@ -152,7 +152,7 @@ def test_an_answer_that_cannot_be_encoded_ends_its_connection(
     def refuse(*_: object) -> None:
         raise Unencodable("MetadataResponse", "a field that the version has not")
 
-    monkeypatch.setattr("broker.connections.connection.encode_answer", refuse)
+    monkeypatch.setattr("broker.connections.thread_answer.encode_answer", refuse)
     client.send(DescribeLogDirsRequest(topics=None), 4)
     client.gateway.settle()
     assert client.connection.close_cause is Cause.BUG
