@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from console.errors import CommandError
 from console.web.cells import COLUMNS_MAX, exact
 from console.web.fields import with_query
-from console.web.histogram import TimeBar, histogram_of
+from console.web.histogram import histogram_of
+from console.web.kept_bars import KeptBars, TimeBar
 from console.web.looks import Look, RecordRow
 from console.web.ranges import Range
 from console.web.sources import Source
@@ -39,10 +40,10 @@ def look_of(visit: Visit, source: Source) -> Look:
     return Look(source.mask, columns_of(visit, source))
 
 
-def bars_of(span: Range) -> list[TimeBar]:
+def bars_of(span: Range, kept: KeptBars) -> list[TimeBar]:
     """Return the histogram; none when the broker does not tell, as the records are what is asked for."""
     try:
-        return histogram_of(span)
+        return histogram_of(span, kept)
     except CommandError:
         return []
 

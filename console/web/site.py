@@ -30,6 +30,7 @@ from console.web.fields import Fields, with_query
 from console.web.gates import Knock, refused
 from console.web.headers import security_headers
 from console.web.kafka_door import STREAMS_MAX, KafkaDoor
+from console.web.kept_bars import KeptBars
 from console.web.lag_history import LagHistory
 from console.web.preferences import COOKIE, Preferences, preferences_of
 from console.web.rendering import Templates
@@ -83,6 +84,7 @@ class Console:
         self._templates = Templates(self._static)
         self._answers = AnswerPages(settings)
         self._lags = LagHistory()
+        self._bars = KeptBars()
         self._everyone = door.enter(security)
         self._sentences: OrderedDict[str, str] = OrderedDict()
 
@@ -158,6 +160,7 @@ class Console:
             render=lambda name, **context: self._templates.render(name, {**common, **context}),
             logins=self._logins,
             lags=self._lags,
+            bars=self._bars,
         )
 
     async def _found(self, visit: Visit, match: Match | None) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from broker.server.http_conversation import HttpRequest, Send
 from console.web.fields import Fields
 from console.web.kafka_door import Kafka
+from console.web.kept_bars import KeptBars
 from console.web.lag_history import LagHistory
 from console.web.masks import Masks
 from console.web.preferences import Preferences
@@ -140,6 +141,8 @@ class Visit:
     render: Callable[..., str]
     """Renders a template with a context, for the pieces of a page that follow by themselves."""
     logins: Logins
+    bars: KeptBars
+    """The histograms of the ranges that were looked at last."""
     lags: LagHistory
     """The lag of groups over the time in which their pages were looked at."""
 

@@ -13,7 +13,7 @@ from typing import Final
 from console.positions import Extent
 from console.web.errors import PageError
 from console.web.fields import path_to
-from console.web.histogram import TimeBar
+from console.web.kept_bars import KeptBars, TimeBar
 from console.web.looks import Look
 from console.web.masks import Masks, TopicMask
 from console.web.pages.searching import search_view
@@ -37,7 +37,7 @@ async def records(visit: Visit) -> Answer:
     if visit.query.one("where").strip():
         return await search_view(visit, asked, source)
     look = look_of(visit, source)
-    found, span, bars = await visit.kafka.run(find_records, visit.kafka.bootstrap, asked, look)
+    found, span, bars = await visit.kafka.run(find_records, visit.kafka.bootstrap, asked, look, visit.bars)
     return View(
         title=f"Records of {asked.topic}",
         template="records.html",
@@ -59,7 +59,9 @@ async def records(visit: Visit) -> Answer:
     )
 
 
-def find_records(bootstrap: str, asked: Asked, look: Look) -> tuple[Found, Range, list[TimeBar]]:
+def find_records(
+    bootstrap: str, asked: Asked, look: Look, kept: KeptBars
+) -> tuple[Found, Range, list[TimeBar]]:
     """Return the records, where they were looked for, and a histogram on the first page.
 
     Raises: CommandError, PageError.
@@ -69,7 +71,7 @@ def find_records(bootstrap: str, asked: Asked, look: Look) -> tuple[Found, Range
         found = newest(bootstrap, span.starts, span.at, ROWS_MAX, Budget(), look)
     else:
         found = oldest(bootstrap, span.at, span.ends, ROWS_MAX, Budget(), look)
-    return found, span, [] if asked.at else bars_of(span)
+    return found, span, [] if asked.at else bars_of(span, kept)
 
 
 async def record(visit: Visit) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.web.errors import PageError
 from console.web.fields import path_to, with_query
-from console.web.histogram import TimeBar
+from console.web.kept_bars import KeptBars, TimeBar
 from console.web.looks import Look
 from console.web.masked_plans import mask_of_view
 from console.web.pages.topic import TOPICS
@@ -65,7 +65,7 @@ async def _search(
         bounds = Bounds()
         with turn(visit.kafka, bounds):
             found, span, bars = await visit.kafka.run(
-                look_for, visit.kafka.bootstrap, asked, compiled, look, bounds
+                look_for, visit.kafka.bootstrap, asked, compiled, look, bounds, visit.bars
             )
             stopped = bounds.left
     is_unfit = isinstance(compiled, Compiled) and compiled.statement.kind is Kind.UNFIT
@@ -97,7 +97,13 @@ async def _search(
 
 
 def look_for(
-    bootstrap: str, asked: Asked, compiled: Compiled, look: Look, bounds: Bounds, count: int = ROWS_MAX
+    bootstrap: str,
+    asked: Asked,
+    compiled: Compiled,
+    look: Look,
+    bounds: Bounds,
+    kept: KeptBars,
+    count: int = ROWS_MAX,
 ) -> tuple[SearchFound, Range, list[TimeBar]]:
     """Search, and return where it looked and a histogram on its first page.  Raises: CommandError."""
     span = range_of(bootstrap, asked, committed=True)
@@ -106,7 +112,7 @@ def look_for(
         found = search.newest(span.starts, span.ends, span.at)
     else:
         found = search.oldest(span.starts, span.ends, span.at)
-    return found, span, [] if asked.at else bars_of(span)
+    return found, span, [] if asked.at else bars_of(span, kept)
 
 
 ROUTES = (get("/topics/{topic}/unfit", unfit),)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.web.histogram import MOMENTS, TimeBar, histogram_of
+from console.web.histogram import MOMENTS, histogram_of
+from console.web.kept_bars import KEPT_SECONDS, KeptBars, TimeBar
 from console.web.ranges import Asked, range_of
 from protocol.messages.fetch import FetchRequest
 from tests.broker.gateway import START_MS, Gateway
@@ -25,7 +26,8 @@ def filled(web: Web, *minutes: int, partitions: int = 2) -> None:
 
 def bars(web: Web, position: str = "", until: str = "", partitions: tuple[int, ...] = ()) -> list[TimeBar]:
     with web.at_work():
-        return histogram_of(range_of(ADDRESS, Asked("t", position, until, partitions, "oldest", {})))
+        span = range_of(ADDRESS, Asked("t", position, until, partitions, "oldest", {}))
+        return histogram_of(span, KeptBars())
 
 
 def test_the_bars_together_are_all_records() -> None:
@@ -82,3 +84,22 @@ def test_a_view_is_said_to_have_offsets() -> None:
     page = web.get("/topics/v/records")
     assert "offsets, some of which may have no record" in page.text
     assert "an alias of this window" not in page.text
+
+
+def test_the_bars_of_a_range_are_asked_for_once_a_minute() -> None:
+    web, now = Web(), [0.0]
+    filled(web, *range(120))
+    kept = KeptBars(lambda: now[0])
+    span = Asked("t", "", "", (), "oldest", {})
+    with web.at_work():
+        found = histogram_of(range_of(ADDRESS, span), kept)
+        asked = len(web.sent)
+        assert histogram_of(range_of(ADDRESS, span), kept) == found
+        again = len(web.sent) - asked
+        assert again < 10, "the range alone was asked for"
+        now[0] = KEPT_SECONDS
+        asked = len(web.sent)
+        assert histogram_of(range_of(ADDRESS, span), kept) == found
+        assert len(web.sent) - asked > MOMENTS
+        send(web.broker.client(), "t", batch(b"v", timestamp_ms=FIRST + 120 * MINUTE))
+        assert sum(bar.offsets for bar in histogram_of(range_of(ADDRESS, span), kept)) == 121

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.web.histogram import TimeBar
+from console.web.kept_bars import TimeBar
 from console.web.looks import Look
 from console.web.record_table import alias_link, rows_of
 from protocol.record_reader import Record
