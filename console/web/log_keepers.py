@@ -79,7 +79,9 @@ def starts_of(bootstrap: str, places: Iterable[Place]) -> dict[Place, int]:
 def keepers_of(lasts: Lasts, owners: Mapping[int, Place], starts: Mapping[Place, int]) -> Keepers:
     """Return the partitions that begin at or before their last record in a segment."""
     owned = [(owners[stream], last) for stream, last in lasts.items() if stream in owners]
-    keeping = sorted(place for place, last in owned if place in starts and starts[place] <= last)
+    found = (place for place, last in owned if place in starts and starts[place] <= last)
+    # A topic of the broker's own is in every log, and says least.
+    keeping = sorted(found, key=lambda place: (place[0].startswith("__"), place))
     first = next((f"{name} {index}" for name, index in islice(keeping, 1)), "")
     copies = sum(bool(stream & COPIES_BIT) for stream in lasts)
     return Keepers(first, len(keeping), copies + sum(place not in starts for place, _ in owned))

@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 from html import unescape
 
+import pytest
+
+from console.web.pages import overview
 from console.web.pages.overview import first_address
 from console.web.topic_list import Cluster
-from tests.broker.kit import create
+from protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.broker.gateway import Client
+from tests.broker.kit import batch, create, send
 from tests.console.web.kit import Web
 
 
@@ -51,3 +60,33 @@ def test_views_are_counted() -> None:
     create(web.broker.client(), "t")
     create(web.broker.client(), "v", kawal_sql="SELECT * FROM t")
     assert "1 view " in web.get("/").text
+
+
+def test_the_groups_that_are_furthest_behind_lead_to_their_pages() -> None:
+    web = Web()
+    create(web.broker.client(), "t")
+    send(web.broker.client(), "t", batch(b"a", b"b", b"c"))
+    for group, offset in (("near", 2), ("far", 0), ("done", 3)):
+        commit(web.broker.client(), group, offset)
+    page = web.get("/")
+    assert "Furthest behind" in page.text
+    assert page.text.index("far ") < page.text.index("near ")
+    assert page.links("far") == ["/groups/far"]
+    assert page.links("done") == []
+
+
+def test_without_groups_or_with_too_many_none_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web()
+    assert "Furthest behind" not in web.get("/").text
+    create(web.broker.client(), "t")
+    send(web.broker.client(), "t", batch(b"a"))
+    commit(web.broker.client(), "g", 0)
+    monkeypatch.setattr(overview, "LOOKED_AT_MAX", 0)
+    assert "Furthest behind" not in web.get("/").text
+
+
+def commit(client: Client, group: str, offset: int) -> None:
+    place = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata=None)
+    topic = OffsetCommitRequestTopic(name="t", partitions=[place])
+    (done,) = client.call(OffsetCommitRequest(group_id=group, member_id="", topics=[topic]), 8).topics
+    assert done.partitions[0].error_code == 0
