@@ -162,7 +162,18 @@ def read(client: Client, name: str, offset: int = 0, partition: int = 0) -> list
 
 def offset_of(client: Client, name: str, timestamp: int, partition: int = 0, version: int = 9) -> Any:
     """Return the answer of ListOffsets for one partition."""
-    asked = ListOffsetsPartition(partition_index=partition, timestamp=timestamp)
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=[asked])])
-    (found,) = outcomes(client.call(request, version))
+    (found,) = offsets_of(client, [(name, partition)], timestamp, version)
     return found
+
+
+def offsets_of(
+    client: Client, places: Iterable[tuple[str, int]], timestamp: int, version: int = 9
+) -> list[Any]:
+    """Return the answers of one ListOffsets for these partitions, in their order."""
+    topics = [
+        ListOffsetsTopic(
+            name=name, partitions=[ListOffsetsPartition(partition_index=partition, timestamp=timestamp)]
+        )
+        for name, partition in places
+    ]
+    return outcomes(client.call(ListOffsetsRequest(replica_id=-1, topics=topics), version))

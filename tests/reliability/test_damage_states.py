@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from pathlib import Path
 
+import pytest
+
 from reliability import ledger
-from reliability.damage_states import RIG, STEP, samples_left
+from reliability.damage_states import RIG, STEP, samples_left, share, try_sample
+from tests.sim.damage import made
 
 
 def noted(path: Path, rig: str, seed: int, step: int) -> None:
@@ -23,3 +27,19 @@ def test_samples_that_the_ledger_has_are_not_tried_again(tmp_path: Path) -> None
 
 def test_without_a_ledger_all_samples_are_left() -> None:
     assert samples_left([]) == list(range(STEP))
+
+
+def test_a_state_that_is_neither_told_nor_harmless_is_named_and_the_sample_goes_on() -> None:
+    store = made("killed")
+    untrue = store._replace(expected={**store.expected, ("a", 0): [b"another record"]})
+    tried, wrong = try_sample({"killed": untrue}, STEP - 3, step=STEP * 59)
+    assert len(wrong) > 1
+    assert tried > len(wrong)
+    assert all(said.startswith("killed, ") for said in wrong)
+
+
+def test_a_share_is_one_of_several_runs() -> None:
+    assert share("2/3") == (2, 3)
+    for wrong in ("0/2", "3/2", "1", "a/b", "1/2/3"):
+        with pytest.raises(ArgumentTypeError, match="from 1 to N"):
+            share(wrong)

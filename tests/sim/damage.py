@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
+from uuid import UUID
 
 from protocol.messages.delete_topics import DeleteTopicsRequest
-from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import batch, create, fetch, offset_of, send, values
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch, create, fetched, fetching, offsets_of, send, values
 from wal.disk_errors import DiskError
 from wal.errors import StoreError
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 
 SETTINGS: dict[str, Any] = {"kawal_vnodes": 2, "kawal_segment_bytes": 4_096, "kawal_min_free_bytes": 0}
-SECTOR_BYTES = 512
 STALE_AFTER = 5
 """The round after which stale sectors are taken."""
 End = Literal["stopped", "killed", "killed and started"]
 
-Shown = dict[tuple[str, int], list[bytes] | str]
+Place = tuple[str, int]
+"""Topic and partition."""
+
+Shown = dict[Place, list[bytes] | str]
 """The records of every partition, or the error that a reader gets."""
 
 Edit = Callable[[bytearray], bytes]
@@ -67,27 +69,36 @@ def made(end: End) -> Made:
 def shown(gateway: Gateway) -> Shown:
     """Return all that a reader gets from a server."""
     client = gateway.client()
+    places = [
+        (name, index)
+        for name, topic in gateway.broker.catalogue.by_name.items()
+        for index in range(topic.partition_count)
+    ]
     found: Shown = {}
-    for name, topic in gateway.broker.catalogue.by_name.items():
-        for index in range(topic.partition_count):
-            found[name, index] = _records(client, name, index)
+    ends: dict[Place, int] = {}
+    for place, answer in zip(places, offsets_of(client, places, -1), strict=True):
+        found[place] = f"error {answer.error_code}" if answer.error_code else []
+        ends[place] = answer.offset
+    while unread := _unread(found, ends):
+        answers = fetched(client.call(fetching(unread), 12))
+        for place in [place for place in found if place in answers]:
+            answer = answers[place]
+            more = values(answer.records) if not answer.error_code else []
+            if more:
+                found[place] = [*found[place], *more]
+            else:
+                code = answer.error_code
+                found[place] = f"error {code}" if code else "nothing more can be read"
     return found
 
 
-def _records(client: Client, name: str, index: int) -> list[bytes] | str:
-    records: list[bytes] = []
-    ends = offset_of(client, name, -1, index)
-    if ends.error_code:
-        return f"error {ends.error_code}"
-    while len(records) < ends.offset:
-        answer = fetch(client, name, len(records), index)
-        if answer.error_code:
-            return f"error {answer.error_code}"
-        more = values(answer.records)
-        if not more:
-            return "nothing more can be read"
-        records += more
-    return records
+def _unread(found: Shown, ends: dict[Place, int]) -> dict[tuple[str | UUID, int], int]:
+    """Return the partitions that can be read on, and from which offsets."""
+    return {
+        place: len(records)
+        for place, records in found.items()
+        if isinstance(records, list) and len(records) < ends[place]
+    }
 
 
 def verdict(disk: MemoryDisk, expected: Shown) -> str:
@@ -132,70 +143,7 @@ def changed(disk: MemoryDisk, path: str, edit: Edit) -> MemoryDisk:
     return after
 
 
-Damages = Iterator[tuple[str, Callable[[], MemoryDisk]]]
-"""What is damaged, and a function that returns the disk with that."""
-
-
-def damages(store: Made) -> Damages:
-    """Yield every damage state: bits, sectors (zeroed, stale, swapped), truncations, files."""
-    yield from sector_damages(store)
-    yield from file_damages(store.disk)
-    disk = store.disk
-    for path, size in written(disk):
-        for position in range(size):
-            for bit in range(8):
-                place = f"bit {bit} of byte {position} of {path}"
-                yield place, partial(_flipped, disk, path, position, bit)
-        for length in range(size):
-            yield f"{path} cut at {length}", partial(_cut, disk, path, length)
-
-
-def sector_damages(store: Made) -> Damages:
-    """Yield the states with one sector that is zeroed, is stale, or has changed places with another."""
-    disk, earlier = store.disk, store.earlier
-    for path, size in written(disk):
-        data = disk.contents(path)
-        old = earlier.contents(path) if earlier.exists(path) else b""
-        sectors = [data[start : start + SECTOR_BYTES] for start in range(0, size, SECTOR_BYTES)]
-        for number, sector in enumerate(sectors):
-            start = number * SECTOR_BYTES
-            yield f"sector at {start} of {path} zeroed", partial(_put, disk, path, start, bytes(len(sector)))
-            stale = old[start : start + SECTOR_BYTES]
-            if stale and stale != sector:
-                yield f"sector at {start} of {path} stale", partial(_put, disk, path, start, stale)
-            for other, content in enumerate(sectors[:number]):
-                if content != sector and len(content) == len(sector):
-                    place = other * SECTOR_BYTES
-                    what = f"sectors at {place} and {start} of {path} swapped"
-                    yield what, partial(_put, disk, path, place, sector, start, content)
-
-
-def file_damages(disk: MemoryDisk) -> Damages:
-    """Yield the states with a file that is missing, has a twin, or has changed places with another."""
-    paths = [path for path, _ in written(disk)]
-    for path in paths:
-        yield f"{path} is missing", partial(_without, disk, path)
-        directory, _, name = path.rpartition("/")
-        for twin in twins(name):
-            yield (
-                f"{path} doubled as {twin}",
-                partial(_renamed, disk, {f"{directory}/{twin}": path, path: path}),
-            )
-        for other in paths:
-            if other > path and other.rpartition(".")[2] == path.rpartition(".")[2]:
-                swap = {path: other, other: path}
-                yield f"{path} and {other} have changed places", partial(_renamed, disk, swap)
-
-
-def twins(name: str) -> list[str]:
-    """Return the names under which a copy of a file would be taken for one of its kind."""
-    stem, _, suffix = name.partition(".")
-    if stem.isdigit():
-        return [f"{int(stem) + step:020d}.{suffix}" for step in (1, 1000)]
-    return [f"checkpoint.{1 - int(suffix)}"] if stem == "checkpoint" else []
-
-
-def _renamed(disk: MemoryDisk, contents: dict[str, str]) -> MemoryDisk:
+def renamed(disk: MemoryDisk, contents: dict[str, str]) -> MemoryDisk:
     """Return a copy of the disk in which files have the contents of others."""
     after = disk.crash(KEEP_ALL)
     for path, source in contents.items():
@@ -208,13 +156,16 @@ def _renamed(disk: MemoryDisk, contents: dict[str, str]) -> MemoryDisk:
     return after
 
 
-def _without(disk: MemoryDisk, path: str) -> MemoryDisk:
+def without(disk: MemoryDisk, path: str) -> MemoryDisk:
+    """Return a copy of the disk without a file."""
     after = disk.crash(KEEP_ALL)
     after.remove(path)
     return after
 
 
-def _flipped(disk: MemoryDisk, path: str, position: int, bit: int) -> MemoryDisk:
+def flipped(disk: MemoryDisk, path: str, position: int, bit: int) -> MemoryDisk:
+    """Return a copy of the disk with one bit of a file changed."""
+
     def edit(data: bytearray) -> bytes:
         data[position] ^= 1 << bit
         return bytes(data)
@@ -222,7 +173,7 @@ def _flipped(disk: MemoryDisk, path: str, position: int, bit: int) -> MemoryDisk
     return changed(disk, path, edit)
 
 
-def _put(disk: MemoryDisk, path: str, *places: int | bytes) -> MemoryDisk:
+def put(disk: MemoryDisk, path: str, *places: int | bytes) -> MemoryDisk:
     """Return a copy of the disk with bytes at positions of a file."""
 
     def edit(data: bytearray) -> bytes:
@@ -235,5 +186,6 @@ def _put(disk: MemoryDisk, path: str, *places: int | bytes) -> MemoryDisk:
     return changed(disk, path, edit)
 
 
-def _cut(disk: MemoryDisk, path: str, length: int) -> MemoryDisk:
+def cut(disk: MemoryDisk, path: str, length: int) -> MemoryDisk:
+    """Return a copy of the disk with a file cut off."""
     return changed(disk, path, lambda data: bytes(data[:length]))

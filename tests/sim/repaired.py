@@ -6,9 +6,11 @@ catalogue lost their topic: then their streams are kept without it.  Every parti
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import batch, fetch, offset_of, records_of, send
-from tests.sim.damage import SETTINGS, Shown
+from tests.broker.kit import batch, fetched, fetching, offsets_of, outcomes, producing, records_of
+from tests.sim.damage import SETTINGS, Place, Shown
 from wal.errors import MetadataLost, StoreError
 from wal.memory_disk import MemoryDisk
 from wal.store_repair import repair_store
@@ -34,35 +36,48 @@ def repaired(disk: MemoryDisk, expected: Shown, *, damaged: str) -> str:
         if "the catalogue is empty" in str(error) and "/meta/" in damaged and "changed places" in damaged:
             return "without a catalogue"  # none of its files was left; a backup has it
         raise
-    client = gateway.client()
     kept = {orphan.stream_id for orphan in gateway.broker.topics.orphans}
-    for (name, index), records in expected.items():
-        assert isinstance(records, list)
-        if name not in gateway.broker.catalogue.by_name:
-            assert "/meta/" in damaged, f"{name} was lost"
-            assert kept, f"{name} and its streams were lost"
-            continue
-        found = shown_by_offset(client, name, index)
-        for offset, value in found.items():
-            assert records[offset : offset + 1] == [value], f"{name}-{index} shows another record at {offset}"
-        vnode = gateway.partition(name, index).vnode
-        if f"/vnode-{vnode.index}/" not in damaged and "/meta/" not in damaged:
-            assert len(found) == len(records), f"{name}-{index} on an undamaged log lost records"
-        answer = send(client, name, batch(b"after"), partition=index)
-        assert answer.error_code == 0, f"{name}-{index} takes no records: {vnode.log.damage}"
+    lost = {name for name, _ in expected if name not in gateway.broker.catalogue.by_name}
+    assert not lost or "/meta/" in damaged, f"{lost} were lost"
+    assert not lost or kept, f"{lost} and their streams were lost"
+    if places := [place for place in expected if place[0] not in lost]:
+        _look_and_write(gateway, {place: expected[place] for place in places}, damaged)
     return "repaired"
 
 
-def shown_by_offset(client: Client, name: str, index: int) -> dict[int, bytes]:
-    """Return all records of a partition, which may have gaps."""
-    start, end = (offset_of(client, name, timestamp, index).offset for timestamp in (-2, -1))
-    found: dict[int, bytes] = {}
-    while start < end:
-        answer = fetch(client, name, start, index)
-        assert answer.error_code == 0, f"{name}-{index} cannot be read at {start}: error {answer.error_code}"
-        records = list(records_of(answer.records))
-        if not records:
-            break
-        found |= {record.offset: record.value or b"" for record in records}
-        start = records[-1].offset + 1
+def _look_and_write(gateway: Gateway, expected: Shown, damaged: str) -> None:
+    """Compare the records of these partitions with the expected ones, and write one more to each."""
+    client, places = gateway.client(), list(expected)
+    found = shown_by_offset(client, places)
+    for place in places:
+        records = expected[place]
+        assert isinstance(records, list)
+        for offset, value in found[place].items():
+            assert records[offset : offset + 1] == [value], f"{place} shows another record at {offset}"
+        vnode = gateway.partition(*place).vnode
+        if f"/vnode-{vnode.index}/" not in damaged and "/meta/" not in damaged:
+            assert len(found[place]) == len(records), f"{place} on an undamaged log lost records"
+    answers = outcomes(client.call(producing(*((*place, batch(b"after")) for place in places)), 9))
+    assert not any(answer.error_code for answer in answers), f"{places} take no records: {answers}"
+
+
+def shown_by_offset(client: Client, places: list[Place]) -> dict[Place, dict[int, bytes]]:
+    """Return all records of these partitions, which may have gaps, by their offsets."""
+    starts, ends = (offsets_of(client, places, timestamp) for timestamp in (-2, -1))
+    last = {place: end.offset for place, end in zip(places, ends, strict=True)}
+    unread: dict[tuple[str | UUID, int], int] = {
+        place: start.offset for place, start in zip(places, starts, strict=True)
+    }
+    found: dict[Place, dict[int, bytes]] = {place: {} for place in places}
+    while unread:
+        answers = fetched(client.call(fetching(unread), 12))
+        for place in [place for place in places if place in unread]:
+            offset, answer = unread.pop(place), answers[place]
+            if offset >= last[place]:
+                continue
+            assert answer.error_code == 0, f"{place} cannot be read at {offset}: {answer.error_code}"
+            records = {record.offset: record.value or b"" for record in records_of(answer.records)}
+            found[place] |= records
+            if records:
+                unread[place] = max(records) + 1
     return found
