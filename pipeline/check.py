@@ -26,7 +26,7 @@ from pipeline.session import find_java, require_pyspark
 from pipeline.shape import shape_of
 from pipeline.sinks.tables import bucket_of, ledger_of
 from pipeline.sinks.topics import Target, target_client
-from pipeline.sources.topics import open_topics
+from pipeline.sources.topics import existing_topics, open_topics
 from pipeline.table_check import fit_table
 
 JAVA_SECONDS = 20
@@ -142,7 +142,7 @@ def _check_jar(jar: Path) -> None:
 
 
 def _broker(job: Job) -> str:
-    with open_topics(job.source) as topics:
+    with open_topics(job.source, in_a_hurry=True) as topics:
         ledger = ledger_of(job, in_a_hurry=True)
         check_generations(ledger, topics.ids(), job.file)
         begin = moved(topics.resolved(topics.starting_offsets({})), ledger.positions)
@@ -164,8 +164,10 @@ def _broker(job: Job) -> str:
 
 
 def _target(job: Job) -> str:
-    target = Target(job, target_client(job))
-    there = target.ids()
+    target = Target(job, target_client(job), in_a_hurry=True)
+    target.check_settings()
+    there = existing_topics(job.target_bootstrap, job.target_security, in_a_hurry=True)
     missing = [name for name in target.topics.values() if name not in there]
     made = f"; a run makes {', '.join(missing)}" if missing else ""
-    return f"{job.target_bootstrap} answers: {len(there)} of {len(target.topics)} topics are there{made}"
+    count_there = len(target.topics) - len(missing)
+    return f"{job.target_bootstrap} answers: {count_there} of {len(target.topics)} topics are there{made}"

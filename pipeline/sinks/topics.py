@@ -21,7 +21,7 @@ from pipeline.positions import Positions
 from pipeline.security import librdkafka_options
 from pipeline.sinks.patience import when_ready
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transactional_producer
-from pipeline.sources.topics import reachable
+from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -39,9 +39,10 @@ MAP_SECONDS = 300.0
 class Target:
     """The topics that one job writes."""
 
-    def __init__(self, job: Job, settings: Mapping[str, str]) -> None:
+    def __init__(self, job: Job, settings: Mapping[str, str], *, in_a_hurry: bool = False) -> None:
         require_client()
-        reachable(job.target_bootstrap)
+        seconds = HURRY_SECONDS if in_a_hurry else GREETING_SECONDS
+        reachable(job.target_bootstrap, encrypts=job.target_security.encrypts, within_seconds=seconds)
         self.job = job
         self.settings = dict(settings)
         self.group = f"kawal-{job.job.kind}-{job.name}"
@@ -51,6 +52,11 @@ class Target:
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in job.target.configs.items()
         }
+
+    def check_settings(self) -> None:
+        """Let the client look at its settings, without a connection.  Raises: TargetError."""
+        with self._admin():
+            pass
 
     def prepare(self, partitions: Mapping[str, int], configs: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Create the topics that are missing, and partitions; return a sentence for each thing done.

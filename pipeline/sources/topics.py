@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,14 +19,11 @@ from pipeline.errors import SourceError
 from pipeline.job_file import start_timestamp_ms
 from pipeline.positions import Positions, offset_of
 from pipeline.security import SecuritySection, kafka_python_options
+from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 from pipeline.sources.kafka import EARLIEST, LATEST
 
 DEADLINE_MS = 5_000
 """The time a broker may take to answer: one that is just starting needs less. Spark itself waits minutes."""
-
-
-CONNECT_SECONDS = 1.5
-"""The time that an address may take to accept a connection."""
 
 
 class Topics:
@@ -137,25 +133,35 @@ class Topics:
 
 
 @contextmanager
-def open_topics(source: SourceSection, *, group: str | None = None) -> Iterator[Topics]:
-    """Connect to the job's broker and find its topics; `group` is the one to commit to.  Raises:
-    SourceError."""
-    with _connected(source.bootstrap, source.isolation, source.security, group=group) as consumer:
+def open_topics(
+    source: SourceSection, *, group: str | None = None, in_a_hurry: bool = False
+) -> Iterator[Topics]:
+    """Connect to the job's broker and find its topics; `group` is the one to commit to.
+
+    `in_a_hurry`: give an address that takes the connection and says nothing up within a second.
+    Raises: SourceError.
+    """
+    with _connected(source, group=group, in_a_hurry=in_a_hurry) as consumer:
         yield Topics(consumer, source)
 
 
-def existing_topics(bootstrap: str) -> set[str]:
+def existing_topics(
+    bootstrap: str, security: SecuritySection | None = None, *, in_a_hurry: bool = False
+) -> set[str]:
     """Return the names of the topics on a broker.  Raises: SourceError."""
-    with _connected(bootstrap, "read_uncommitted", SecuritySection()) as consumer:
+    security = security or SecuritySection()
+    source = SourceSection(bootstrap=bootstrap, topics=[], isolation="read_uncommitted", security=security)
+    with _connected(source, in_a_hurry=in_a_hurry) as consumer:
         return set(consumer.topics())
 
 
 @contextmanager
 def _connected(
-    bootstrap: str, isolation: str, security: SecuritySection, group: str | None = None
+    source: SourceSection, *, group: str | None = None, in_a_hurry: bool = False
 ) -> Iterator[KafkaConsumer]:
-    login = kafka_python_options(security)
-    addresses = reachable(bootstrap)
+    login = kafka_python_options(source.security)
+    seconds = HURRY_SECONDS if in_a_hurry else GREETING_SECONDS
+    addresses = reachable(source.bootstrap, encrypts=source.security.encrypts, within_seconds=seconds)
     # What it logs, such as a topic that was made again, is said by us with what to do.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
@@ -164,39 +170,18 @@ def _connected(
             client_id="kawal-pipe",
             group_id=group,
             enable_auto_commit=False,
-            isolation_level=isolation,
+            isolation_level=source.isolation,
             allow_auto_create_topics=False,
             bootstrap_timeout_ms=DEADLINE_MS,
             request_timeout_ms=DEADLINE_MS,
             **login,
         )
     except KafkaError as error:
-        raise SourceError(f"no broker answers at {bootstrap}: {error}; is it running?") from error
+        raise SourceError(f"no broker answers at {source.bootstrap}: {error}; is it running?") from error
     try:
         yield consumer
     finally:
         consumer.close(timeout_ms=1_000)
-
-
-def reachable(bootstrap: str) -> list[str]:
-    """Return the addresses of `bootstrap`.
-
-    Raises: SourceError when one has no port, or none of them takes a connection: at once, where clients try
-    for seconds and Spark for minutes.
-    """
-    addresses = [address.strip() for address in bootstrap.split(",")]
-    problems = []
-    for address in addresses:
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdigit():
-            raise SourceError(f"the broker address {address!r} has no port; write HOST:PORT")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-        except (OSError, OverflowError) as error:
-            problems.append(f"{address}: {getattr(error, 'strerror', None) or error}")
-        else:
-            return addresses
-    raise SourceError(f"no broker answers at {bootstrap} ({'; '.join(problems)}); is it running?")
 
 
 def _positions(offsets: dict[TopicPartition, int]) -> Positions:

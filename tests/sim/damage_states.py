@@ -20,7 +20,7 @@ STATES_OF_A_BYTE: Final = 9
 
 
 class State(NamedTuple):
-    """What is damaged, and a function that returns the disk with that."""
+    """The name of some damage, and a function that returns the disk with it."""
 
     what: str
     disk: Callable[[], MemoryDisk]

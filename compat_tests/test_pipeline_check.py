@@ -1,0 +1,99 @@
+"""What `kawal pipe check` says of brokers that cannot be used, and how soon."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from compat_tests.broker import Broker, Kind
+from compat_tests.conftest import running_broker
+from compat_tests.logins import USERS, add_scram_users, login_settings
+from compat_tests.pipeline_jobs import Ended, PipelineJob
+from compat_tests.topics import create_topic
+
+SLACK_SECONDS = 3.0
+"""A check of a silent address may take so much longer than one of an address that refuses; 1.2 s alone."""
+
+LOGIN = """
+protocol = "SASL_PLAINTEXT"
+mechanism = "SCRAM-SHA-512"
+username_env = "PIPE_USER"
+password_env = "PIPE_PASSWORD"
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Iterator[Broker]:
+    """Start a broker with a listener that asks for logins."""
+    settings = login_settings(SASL="SASL_PLAINTEXT")
+    with running_broker(broker_kind, tmp_path_factory.mktemp("check"), settings) as started:
+        add_scram_users(started)
+        yield started
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """Listen, take connections and say nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def pointed(job: PipelineJob, bootstrap: str) -> PipelineJob:
+    lines = [
+        f'bootstrap = "{bootstrap}"' if line.startswith("bootstrap") else line
+        for line in job.file.read_text().splitlines()
+    ]
+    job.file.write_text("\n".join(lines) + "\n")
+    return job
+
+
+def timed(job: PipelineJob) -> tuple[float, Ended]:
+    began = time.monotonic()
+    checked = job.pipe("check")
+    return time.monotonic() - began, checked
+
+
+@pytest.mark.parametrize("security", ["", '[source.security]\nprotocol = "SSL"\n'])
+def test_an_address_that_says_nothing_is_given_up_soon(
+    broker: Broker, silent: str, tmp_path: Path, security: str
+) -> None:
+    job = pointed(PipelineJob(tmp_path, broker, "t", security), "127.0.0.1:1")
+    refused_seconds, refused = timed(job)
+    silent_seconds, checked = timed(pointed(job, silent))
+    assert (refused.code, "127.0.0.1:1: Connection refused" in refused.out) == (1, True), refused.out
+    assert (checked.code, "takes the connection, and says nothing" in checked.out) == (1, True), checked.out
+    assert silent_seconds < refused_seconds + SLACK_SECONDS
+
+
+def copying(folder: Path, source: Broker, topic: str, target: str, security: str = "") -> PipelineJob:
+    """Return a job that replicates a topic to an address."""
+    more = f'[target]\nbootstrap = "{target}"\n[target.security]{security}'
+    job = PipelineJob(folder, source, topic, more)
+    job.file.write_text(job.file.read_text().replace("[job]\n", '[job]\nkind = "replicate"\n'))
+    return job
+
+
+def test_a_target_that_says_nothing_is_given_up_soon(broker: Broker, silent: str, tmp_path: Path) -> None:
+    topic = create_topic(broker, "to-nowhere", 1)
+    seconds, checked = timed(copying(tmp_path, broker, topic, silent))
+    assert (checked.code, "takes the connection, and says nothing" in checked.out) == (1, True), checked.out
+    assert seconds < 2 * SLACK_SECONDS + 4
+
+
+def test_a_wrong_password_for_the_target_fails_the_check_and_the_right_one_does_not(
+    broker: Broker, guarded: Broker, tmp_path: Path
+) -> None:
+    topic = create_topic(broker, "guarded-copy", 1)
+    job = copying(tmp_path, broker, topic, guarded.bootstrap_of("SASL"), LOGIN)
+    with patch.dict(os.environ, PIPE_USER="alice", PIPE_PASSWORD="wrong"):
+        wrong = job.pipe("check")
+    with patch.dict(os.environ, PIPE_USER="alice", PIPE_PASSWORD=USERS["alice"]):
+        right = job.pipe("check")
+    assert (wrong.code, "FAILED  target" in wrong.out) == (1, True), wrong.out
+    assert (right.code, "0 of 1 topics are there; a run makes" in right.out) == (0, True), right.out
