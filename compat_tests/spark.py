@@ -9,10 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from compat_tests.broker import Broker
 from compat_tests.java import SPARK_JARS
 
 DRIVER_OPTIONS = "-XX:TieredStopAtLevel=1 -Xss16m -Dlog4j2.level=ERROR"
 """The first compiler only: it halves the start. Deep stacks: stopping a query unwinds through Python."""
+
+REAL_TIME = "5 seconds"
+"""The least time between two checkpoints of a query in real-time mode (Spark 4.2)."""
 
 
 @cache
@@ -54,3 +58,23 @@ def run_available(stream: Any, directory: Path) -> list[int]:
     )
     assert query.awaitTermination(60), "the query is not caught up after 60 s"
     return [int(progress["numInputRows"]) for progress in query.recentProgress if progress["numInputRows"]]
+
+
+def number_stream(spark: Any, broker: Broker, **options: Any) -> Any:
+    """Return a streaming read from the earliest offset, whose values are numbers."""
+    settings = {"kafka.bootstrap.servers": broker.bootstrap, "startingOffsets": "earliest", **options}
+    rows = spark.readStream.format("kafka").options(**settings).load()
+    return rows.selectExpr("cast(cast(value as string) as int) as number", "partition", "offset")
+
+
+def in_real_time(spark: Any, broker: Broker, source: Any, target: str, directory: Path) -> Any:
+    """Start a query in real-time mode that writes its numbers to a topic."""
+    return (
+        source.selectExpr("cast(number as string) as value")
+        .writeStream.format("kafka")
+        .options(**{"kafka.bootstrap.servers": broker.bootstrap, "topic": target})
+        .option("checkpointLocation", str(directory / "checkpoint"))
+        .outputMode("update")
+        .trigger(realTime=REAL_TIME)
+        .start()
+    )

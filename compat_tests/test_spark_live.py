@@ -16,26 +16,17 @@ import pytest
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, read
 from compat_tests.conftest import MakeTopic
-from compat_tests.spark import run_available, spark_session
+from compat_tests.spark import in_real_time, number_stream, run_available, spark_session
 from compat_tests.topics import create_topic, delete_topic, grow_topic
 from compat_tests.waiting import eventually
 
 WITHIN = 20
 READERS = 8
-REAL_TIME = "5 seconds"
-"""The least time between two checkpoints of a query in real-time mode (Spark 4.2)."""
 
 
 @pytest.fixture(scope="module")
 def spark() -> Any:
     return spark_session()
-
-
-def stream(spark: Any, broker: Broker, **options: Any) -> Any:
-    """Return a streaming read from the earliest offset, whose values are numbers."""
-    settings = {"kafka.bootstrap.servers": broker.bootstrap, "startingOffsets": "earliest", **options}
-    rows = spark.readStream.format("kafka").options(**settings).load()
-    return rows.selectExpr("cast(cast(value as string) as int) as number", "partition", "offset")
 
 
 def send(broker: Broker, topic: str, numbers: list[int], *, partition: int = 0) -> None:
@@ -70,7 +61,7 @@ def test_a_query_goes_on_when_one_of_its_topics_is_deleted_while_it_runs(
     names = [create_topic(broker, f"{topic}-{letter}", 1) for letter in "ab"]
     for name in names:
         send(broker, name, [1, 2])
-    source = stream(spark, broker, subscribePattern=f"^{re.escape(topic)}-.$", failOnDataLoss="false")
+    source = number_stream(spark, broker, subscribePattern=f"^{re.escape(topic)}-.$", failOnDataLoss="false")
     with running(source, "deleted"):
         await_numbers(spark, "deleted", [1, 1, 2, 2])
         delete_topic(broker, names[0])
@@ -85,11 +76,11 @@ def test_a_query_that_starts_again_without_new_records_knows_where_it_is(
     topic = make_topic(5)
     options = {"subscribe": topic, "maxOffsetsPerTrigger": 5}
     send(broker, topic, [1])
-    assert run_available(stream(spark, broker, **options), tmp_path) == [1]
-    assert run_available(stream(spark, broker, **options), tmp_path) == []
+    assert run_available(number_stream(spark, broker, **options), tmp_path) == [1]
+    assert run_available(number_stream(spark, broker, **options), tmp_path) == []
     for partition in range(5):
         send(broker, topic, [10 + partition], partition=partition)
-    assert sum(run_available(stream(spark, broker, **options), tmp_path)) == 5
+    assert sum(run_available(number_stream(spark, broker, **options), tmp_path)) == 5
 
 
 @pytest.mark.parametrize(("level", "seen"), [("read_committed", True), ("read_uncommitted", False)])
@@ -114,7 +105,7 @@ def test_batches_of_three_offsets_begin_end_and_lie_within_what_no_reader_sees(
         assert producer.flush(WITHIN) == 0  # an abort takes back what was not sent
         getattr(producer, f"{end}_transaction")(WITHIN)
     options = {"subscribe": topic, "maxOffsetsPerTrigger": 3, "kafka.isolation.level": level}
-    batches = run_available(stream(spark, broker, **options), tmp_path)
+    batches = run_available(number_stream(spark, broker, **options), tmp_path)
     assert max(batches) <= 3
     expected = [number for numbers, end in written for number in numbers if end == "commit" or not seen]
     rows = spark.read.parquet(str(tmp_path / "rows")).collect()
@@ -125,7 +116,7 @@ def test_a_query_without_a_limit_is_nowhere_behind(spark: Any, broker: Broker, m
     """Re-create "test custom metrics - no rate limit" and "input row metrics"."""
     topic = make_topic(2)
     send(broker, topic, list(range(10)))
-    with running(stream(spark, broker, subscribe=topic), "unlimited") as query:
+    with running(number_stream(spark, broker, subscribe=topic), "unlimited") as query:
         query.processAllAvailable()
         [batch] = [each for each in query.recentProgress if each["numInputRows"]]
     metrics = batch["sources"][0]["metrics"]
@@ -141,7 +132,7 @@ def test_queries_at_once_read_one_partition_each_to_its_end(
     send(broker, topic, list(range(2_000)))
     names = [f"reader_{number}" for number in range(READERS)]
     queries = [
-        stream(spark, broker, subscribe=topic, maxOffsetsPerTrigger=1_000)
+        number_stream(spark, broker, subscribe=topic, maxOffsetsPerTrigger=1_000)
         .writeStream.format("memory")
         .queryName(name)
         .trigger(availableNow=True)
@@ -152,26 +143,13 @@ def test_queries_at_once_read_one_partition_each_to_its_end(
     assert [spark.table(name).count() for name in names] == [2_000] * READERS
 
 
-def in_real_time(spark: Any, broker: Broker, source: Any, target: str, directory: Path) -> Any:
-    """Start a query in real-time mode that writes its numbers to a topic."""
-    return (
-        source.selectExpr("cast(number as string) as value")
-        .writeStream.format("kafka")
-        .options(**{"kafka.bootstrap.servers": broker.bootstrap, "topic": target})
-        .option("checkpointLocation", str(directory / "checkpoint"))
-        .outputMode("update")
-        .trigger(realTime=REAL_TIME)
-        .start()
-    )
-
-
 def test_a_query_in_real_time_mode_passes_on_what_comes_and_outlives_its_batches(
     spark: Any, broker: Broker, make_topic: MakeTopic, tmp_path: Path
 ) -> None:
     """Re-create KafkaRealTimeModeSuite "simple map" and "simple map with empty batch"."""
     topic = make_topic(1)
     target = create_topic(broker, f"{topic}-out", 1)
-    query = in_real_time(spark, broker, stream(spark, broker, subscribe=topic), target, tmp_path)
+    query = in_real_time(spark, broker, number_stream(spark, broker, subscribe=topic), target, tmp_path)
     try:
         with open_consumer(broker) as consumer:
             send(broker, topic, [1, 2])
@@ -193,7 +171,7 @@ def test_a_query_in_real_time_mode_takes_a_partition_that_is_added(
     """Re-create KafkaRealTimeModeSuite "add partition"."""
     topic = make_topic(1)
     target = create_topic(broker, f"{topic}-out", 1)
-    query = in_real_time(spark, broker, stream(spark, broker, subscribe=topic), target, tmp_path)
+    query = in_real_time(spark, broker, number_stream(spark, broker, subscribe=topic), target, tmp_path)
     try:
         with open_consumer(broker) as consumer:
             send(broker, topic, [1])
