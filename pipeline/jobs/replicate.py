@@ -27,7 +27,7 @@ from pipeline.ledger import Entry, File, Totals
 from pipeline.offset_map import MapRecord, Origin, Piece, foreign_pieces
 from pipeline.positions import Positions, Range
 from pipeline.report import Report
-from pipeline.sinks.topic_writer import RESULT, Place, WritePlan, topic_writer
+from pipeline.sinks.topic_writer import RESULT, Place, WritePlan, commit_without_records, topic_writer
 from pipeline.sinks.topics import (
     Target,
     by_place,
@@ -122,7 +122,7 @@ class Replicate(Land):
         plan = self._plan(ranges)
         results = self._written(records, plan)
         self.probe("written", batch_id)
-        self.target.commit(self._without_record(plan, {(row.topic, row.partition) for row in results}))
+        commit_without_records(plan, _without_record(plan, {(row.topic, row.partition) for row in results}))
         landed = Totals(
             batches=1,
             offsets=sum(held.until - held.begin for held in ranges),
@@ -193,14 +193,6 @@ class Replicate(Land):
                 raise
             raise TargetError(refused[1]) from error
 
-    def _without_record(self, plan: WritePlan, written: set[Place]) -> dict[Place, int]:
-        """Return the ends of the ranges that no task has seen a record of, and so has not committed."""
-        return {
-            place: until
-            for place, (_, until) in plan.ranges.items()
-            if place not in written and plan.positions.get(place, -1) < until
-        }
-
     def _publish(self, entry: Entry, batch_id: int) -> None:
         """Publish the entry of a batch that is on the target, and remove those that Spark cannot ask for."""
         self.ledger.on_placed = lambda: self.probe("placed", batch_id)
@@ -210,6 +202,15 @@ class Replicate(Land):
             shutil.rmtree(self.ledger.batch_folder(batch))
         self.run = self.run.plus(entry.landed)
         self.on_landed(entry)
+
+
+def _without_record(plan: WritePlan, written: set[Place]) -> list[Place]:
+    """Return the partitions of which no task has seen a record, and so has not committed their ranges."""
+    return [
+        place
+        for place, (_, until) in plan.ranges.items()
+        if place not in written and plan.positions.get(place, -1) < until
+    ]
 
 
 def prepared(parts: dict[str, Any], job: Job, topics: Topics, report: Report) -> Replicate:

@@ -12,7 +12,8 @@ ended, whatever became of the attempts before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ POLL_RECORDS = 1_000
 
 SECONDS = 60.0
 """The time that one request to the target may take, all its repetitions included."""
+
+AT_ONCE = 8
+"""Writers without records at a time: each mostly waits for the target."""
 
 MESSAGE_BYTES = 100_000_000
 """The largest record that is handed to the target, which has a limit of its own."""
@@ -103,6 +107,25 @@ def transactional_producer(settings: Mapping[str, str], name: str, timeout_ms: i
             f"{error.args[0].str()}"
         ) from error
     return producer
+
+
+def commit_without_records(plan: WritePlan, places: Iterable[Place]) -> None:
+    """Move the positions of partitions of which a batch had no record, each by the writer of the partition.
+
+    So another run that writes there is shut out first, and a position that is ahead stays.  Raises:
+    TargetError.
+    """
+
+    def commit(place: Place) -> None:
+        writer = PartitionWriter(plan, place)
+        try:
+            writer.commit()
+        except BaseException:
+            writer.give_up()
+            raise
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        list(threads.map(commit, places))
 
 
 def position_reader(settings: Mapping[str, str], group: str) -> Any:
@@ -218,6 +241,7 @@ class PartitionWriter:
 
         _, until = self.plan.ranges[self.place]
         if self.begin >= until:
+            self._reader.close()
             return  # an earlier attempt has committed it
         try:
             if not self._open:
@@ -225,21 +249,37 @@ class PartitionWriter:
                 self._open = True
             left = self._producer.flush(self.plan.transaction_timeout_ms / 1000)
             self._check_delivered(left)
-            self._write_map(until)
+            if self.records:
+                self._write_map(until)
             position = [TopicPartition(self.target, self.place[1], until)]
             members = self._reader.consumer_group_metadata()
             self._producer.send_offsets_to_transaction(position, members, SECONDS)
             self._producer.commit_transaction(SECONDS)
             self._open = False
         except KafkaException as error:
-            raise TargetError(
-                f"{self.target}-{self.place[1]}: the transaction of {len(self._source):,} records was not "
-                f"committed: {error.args[0].str()}"
-            ) from error
+            raise self._not_committed(error.args[0]) from error
         finally:
             self._reader.close()
 
+    def _not_committed(self, error: Any) -> TargetError:
+        from confluent_kafka import KafkaError
+
+        fenced = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+        if error.code() in fenced:
+            return TargetError(
+                f"{self.target}-{self.place[1]}: another run of the job {self.plan.job!r} writes there now, "
+                "and has shut this one out; nothing is lost or doubled. Let one of them run"
+            )
+        return TargetError(
+            f"{self.target}-{self.place[1]}: the transaction of {len(self._source):,} records was not "
+            f"committed: {error.str()}"
+        )
+
     def _check_delivered(self, left: int) -> None:
+        from confluent_kafka import KafkaException
+
+        if self._failure is not None and self._failure.fatal():
+            raise KafkaException(self._failure)
         if self._failure is not None or left or len(self._delivered) != len(self._source):
             why = self._failure.str() if self._failure is not None else f"{left:,} have no answer"
             raise TargetError(

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import TargetError
 from pipeline.offset_map import MAP_TOPIC, Origin, Piece, Run, decoded
-from pipeline.sinks.topic_writer import WritePlan, topic_writer
+from pipeline.sinks.topic_writer import WritePlan, commit_without_records, topic_writer
 
 PLACE = ("t", 0)
 BASE = 500
@@ -225,3 +225,49 @@ def test_a_record_that_the_client_does_not_take_is_named(producer: FakeProducer)
 def test_a_task_without_records_writes_nothing(producer: FakeProducer) -> None:
     assert list(topic_writer(plan())(iter([]))) == []
     assert producer.calls == []
+
+
+def test_a_partition_without_records_moves_its_position_by_its_own_writer_and_has_no_map(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names: list[str] = []
+    made = FakeProducer()
+
+    def named(_settings: object, name: str, _timeout_ms: int) -> FakeProducer:
+        names.append(name)
+        return made
+
+    monkeypatch.setattr("pipeline.sinks.topic_writer.transactional_producer", named)
+    committed_at(monkeypatch, -1001)
+    commit_without_records(plan(), [PLACE])
+    assert names == ["kawal-replicate-copy-there-0"]
+    assert (made.calls, made.positions, made.maps) == (
+        ["begin", "position", "commit"],
+        [("there", 0, 14)],
+        [],
+    )
+
+
+def test_a_position_that_another_run_has_moved_ahead_is_not_set_back(
+    producer: FakeProducer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed_at(monkeypatch, 40)
+    commit_without_records(plan(), [PLACE])
+    assert producer.calls == []
+
+
+@pytest.mark.parametrize(
+    "code", [KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH]
+)
+def test_a_writer_that_another_run_has_shut_out_says_so(
+    producer: FakeProducer, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def shut_out(_seconds: float) -> None:
+        raise KafkaException(KafkaError(code))
+
+    monkeypatch.setattr(producer, "commit_transaction", shut_out)
+    with pytest.raises(TargetError, match="there-0: another run of the job 'copy' writes there now"):
+        write(plan(), batch([10]))
+    with pytest.raises(TargetError, match="another run of the job 'copy'"):
+        commit_without_records(plan(), [PLACE])
+    assert producer.calls.count("abort") == 2
