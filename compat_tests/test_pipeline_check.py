@@ -1,4 +1,4 @@
-"""What `kawal pipe check` says of brokers that cannot be used, and how soon."""
+"""`kawal pipe check` names brokers that cannot be used, and soon."""
 
 from __future__ import annotations
 
