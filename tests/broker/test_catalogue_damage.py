@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, read, send, values
 from tests.wal.logs import put, read_all
@@ -133,6 +134,27 @@ def test_a_catalogue_restored_from_an_older_backup_drops_nothing_and_mixes_no_to
     gateway.restart()
     gateway.advance(100_000)
     assert stored(gateway) == [b"newer-0", b"newer-1", b"old"]
+
+
+def test_producer_ids_that_the_catalogue_lost_are_not_given_out_twice() -> None:
+    gateway = Gateway(**SMALL)
+    create(gateway.client(), "old")
+    gateway.restart()
+    backup = meta_files(gateway.disk)
+    first = producer_id(gateway)
+    assert send(gateway.client(), "old", batch(b"a", producer=(first, 0, 0))).error_code == 0
+    gateway.restart()
+    gateway = Gateway(disk=with_meta(gateway.disk, backup), **SMALL)
+    second = producer_id(gateway)
+    assert second > first
+    assert send(gateway.client(), "old", batch(b"b", producer=(second, 0, 0))).base_offset == 1
+
+
+def producer_id(gateway: Gateway) -> int:
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1_000)
+    answer = gateway.client().call(request, 4)
+    assert answer.error_code == 0, answer
+    return int(answer.producer_id)
 
 
 def test_orphans_are_adopted_as_a_topic_with_their_records_in_place() -> None:
