@@ -4,8 +4,8 @@
 
 There are 1.4 million flipped bits and truncations, of about 4 ms of processor each, so they are tried a
 sample at a time, at the lowest priority: every 397th state from the n-th on. Started again, it goes on with
-samples that the ledger does not have; `--share 1/2` and `--share 2/2` can run at the same time. The exit code
-is 1 when a state was neither told nor harmless.
+samples that the ledger does not have, or has with a finding; `--share 1/2` and `--share 2/2` can run at the
+same time. The exit code is 1 when a state was neither told nor harmless.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ STEP: Final = 397
 
 
 def samples_left(lines: Iterable[str]) -> list[int]:
-    """Return the numbers of the samples that a ledger does not have."""
+    """Return the numbers of the samples of which a ledger has no run without a finding."""
     runs = [json.loads(line) for line in lines]
-    tried = {run["seed"] for run in runs if run["rig"] == RIG and run["counts"]["step"] == STEP}
+    good = [run for run in runs if run["rig"] == RIG and not run["anomalies"]]
+    tried = {run["seed"] for run in good if run["counts"]["step"] == STEP}
     return [number for number in range(STEP) if number not in tried]
 
 

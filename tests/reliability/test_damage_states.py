@@ -12,8 +12,9 @@ from reliability.damage_states import RIG, STEP, samples_left, share, try_sample
 from tests.sim.damage import made
 
 
-def noted(path: Path, rig: str, seed: int, step: int) -> None:
-    ledger.append(path, commit="c", rig=rig, seed=seed, counts={"step": step, "states": 9}, anomalies={})
+def noted(path: Path, rig: str, seed: int, step: int, **anomalies: int) -> None:
+    counts = {"step": step, "states": 9}
+    ledger.append(path, commit="c", rig=rig, seed=seed, counts=counts, anomalies=anomalies)
 
 
 def test_samples_that_the_ledger_has_are_not_tried_again(tmp_path: Path) -> None:
@@ -23,6 +24,14 @@ def test_samples_that_the_ledger_has_are_not_tried_again(tmp_path: Path) -> None
     noted(path, RIG, 1, STEP - 2)
     noted(path, "kill", 1, STEP)
     assert samples_left(path.read_text().splitlines())[:3] == [1, 3, 4]
+
+
+def test_a_sample_with_a_finding_is_tried_again_until_a_run_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    noted(path, RIG, 0, STEP, told=1)
+    assert samples_left(path.read_text().splitlines())[:2] == [0, 1]
+    noted(path, RIG, 0, STEP)
+    assert samples_left(path.read_text().splitlines())[:2] == [1, 2]
 
 
 def test_without_a_ledger_all_samples_are_left() -> None:
