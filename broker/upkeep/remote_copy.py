@@ -193,7 +193,8 @@ class RemoteCopy:
 
     def _took(self, report: RoundReport, began_ms: int) -> None:
         counts = self.counts
-        counts.covered_ms = began_ms
+        if not report.segments_missing:
+            counts.covered_ms = began_ms
         counts.rounds += 1
         counts.uploaded_bytes += report.uploaded_bytes
         counts.segments_missing = report.segments_missing

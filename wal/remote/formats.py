@@ -3,7 +3,7 @@
     <cluster id>/cut                              the only object that changes; what it does not lead to does
                                                   not exist
     <log>/manifest/<number>-<epoch>               the sealed segments of a log
-    <log>/seg/<first version>-<salt>.wal  .idx    a sealed segment, byte by byte, and its index
+    <log>/seg/<number>-<epoch>.wal  .idx          a sealed segment, byte by byte, and its index
     <log>/wal/<number>-<epoch>                    a chunk: bytes of the segment that still grows
     <log>/state/<number>-<epoch>                  a checkpoint, or a snapshot of the catalogue
 
@@ -46,8 +46,14 @@ class RemoteObject(Struct, frozen=True, array_like=True):
 
 
 class RemoteSegment(Struct, frozen=True, array_like=True):
-    """A sealed segment; its object's name follows from version and salt."""
+    """A sealed segment.
 
+    Its name is used once: a crash may bring a segment back that was removed, and the process before may still
+    have a removal under way, or an upload.
+    """
+
+    stem: str
+    """The name of its objects without the suffix."""
     base_version: int
     salt: int
     next_sequence: int
@@ -57,11 +63,6 @@ class RemoteSegment(Struct, frozen=True, array_like=True):
     index_bytes: int = 0
     """0: without an index; a start makes it again."""
     index_crc: int = 0
-
-    @property
-    def stem(self) -> str:
-        """The name of its objects without the suffix."""
-        return f"seg/{self.base_version:020d}-{self.salt:016x}"
 
 
 class Chunk(Struct, frozen=True, array_like=True):

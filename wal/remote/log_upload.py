@@ -1,6 +1,6 @@
 """One log's copy in the object store, brought up to a moment that the event loop chose.
 
-    closed segments     newest first, within the budget of a round; immutable, so a repetition is harmless
+    closed segments     newest first, within the budget of a round
     the newest segment  its synced frames, as chunks
     checkpoint          the newest one that the moment covers; for the catalogue also its snapshot
 
@@ -207,12 +207,23 @@ class LogUpload:
             file.close()
         index = self._index(base)
         segment = RemoteSegment(
-            base, piece.header.salt, piece.next_sequence, len(data), crc32c(data), len(index), crc32c(index)
+            stem=self._name("seg"),
+            base_version=base,
+            salt=piece.header.salt,
+            next_sequence=piece.next_sequence,
+            size_bytes=len(data),
+            crc=crc32c(data),
+            index_bytes=len(index),
+            index_crc=crc32c(index),
         )
-        for key, content in zip(self._keys_of(segment), (data, index), strict=False):
-            put_once(self._store, key, content)
+        self._put(segment.stem + SUFFIX, data, budget, closed=True)
+        if index:
+            try:
+                self._put(segment.stem + INDEX_SUFFIX, index, budget)
+            except BaseException:
+                self.garbage.append(f"{self._key}/{segment.stem}{SUFFIX}")
+                raise
         self._segments[base] = segment
-        budget.take(len(data) + len(index), closed=True)
         return True
 
     def _index(self, base: int) -> bytes:
@@ -294,7 +305,7 @@ class LogUpload:
         self._number += 1
         return f"{kind}/{self._number:020d}-{self._epoch:010d}"
 
-    def _put(self, name: str, data: bytes, budget: Budget) -> None:
+    def _put(self, name: str, data: bytes, budget: Budget, *, closed: bool = False) -> None:
         """Create an object under a new name; one that gets no answer is garbage."""
         key = f"{self._key}/{name}"
         try:
@@ -302,7 +313,7 @@ class LogUpload:
         except BaseException:
             self.garbage.append(key)
             raise
-        budget.take(len(data))
+        budget.take(len(data), closed=closed)
 
     def _state(
         self, names: tuple[str, ...], before: RemoteObject | None, view: LogView, budget: Budget

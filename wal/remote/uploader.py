@@ -10,6 +10,9 @@ set: a process that lost its place, or a request of it that arrives late, can ch
     an answer to setting the cut is lost     the next time the cut is read: it is ours by its incarnation
     the cut is another's                     Fenced: this process uploads nothing more
 
+A copy that could be restored stays one: while closed segments are left over from a round, the cut stays at
+the last moment that was whole.  Only the first copy of data that exists is made piece by piece.
+
 The cut never goes back: a data directory that is older than the copy, as after an old disk was put back, is
 refused with a sentence, and the copy stays as it is.
 """
@@ -74,6 +77,7 @@ class Uploader:
         self._prefix = identity.cluster_id
         self._cut: Cut | None = None
         self._etag: str | None = None
+        self._fenced: Fenced | None = None
         self._logs: dict[str, LogUpload] = {}
         self._graveyard: list[tuple[int, str]] = []
 
@@ -89,7 +93,7 @@ class Uploader:
 
         Raises: ObjectStoreError; RemoteDamaged.
         """
-        found = self._read_cut()
+        found, self._etag = self._read_cut()
         epoch, number, logs = 1, 0, dict[str, LogCut]()
         if found is not None:
             epoch = found.epoch + (found.incarnation != self._incarnation)
@@ -98,15 +102,14 @@ class Uploader:
         self._set_cut(self._new_cut(epoch, number, now_ms, logs))
         self._logs = uploads
 
-    def _read_cut(self) -> Cut | None:
+    def _read_cut(self) -> tuple[Cut | None, str | None]:
+        """Return the cut in the store and its etag, None for each when there is none."""
         key = f"{self._prefix}/{CUT}"
         try:
             found = self._store.read(key)
         except NoSuchObject:
-            self._etag = None
-            return None
-        self._etag = found.etag
-        return open_cut(found.data, f"{self._store.name}/{key}")
+            return None, None
+        return open_cut(found.data, f"{self._store.name}/{key}"), found.etag
 
     def _open_log(self, name: str, epoch: int, log: LogCut | None) -> LogUpload:
         manifest = None
@@ -132,11 +135,14 @@ class Uploader:
             if name not in self._logs:
                 self._logs[name] = self._open_log(name, self._cut.epoch, None)
             logs[name] = self._logs[name].bring_up(view, budget)
-        if logs != self._cut.logs:
-            self._set_cut(self._new_cut(self._cut.epoch, self._cut.number + 1, now_ms, logs))
-        self._bury(views, now_ms)
+        missing = sum(log.segments_missing for log in logs.values())
+        was_complete = bool(self._cut.logs) and not self._cut.segments_missing
+        if not (missing and was_complete):
+            if logs != self._cut.logs:
+                self._set_cut(self._new_cut(self._cut.epoch, self._cut.number + 1, now_ms, logs))
+            self._bury(views, now_ms)
         problems = [log.problem for log in self._logs.values() if log.problem]
-        return RoundReport(budget.uploaded_bytes, self._cut.segments_missing, "; ".join(problems[:3]))
+        return RoundReport(budget.uploaded_bytes, missing, "; ".join(problems[:3]))
 
     def _refuse_older(self, views: Mapping[str, LogView]) -> None:
         for name, view in views.items():
@@ -163,16 +169,19 @@ class Uploader:
         )
 
     def _set_cut(self, cut: Cut) -> None:
-        """Set the cut if it is still ours.  Raises: Fenced, StoreAway."""
+        """Set the cut if it is still ours; once it is not, it never is again.  Raises: Fenced, StoreAway."""
+        if self._fenced is not None:
+            raise self._fenced
         key = f"{self._prefix}/{CUT}"
         try:
             self._etag = swap(self._store, key, seal(cut), self._etag)
-        except Fenced:
-            found = self._read_cut()
+        except Fenced as fenced:
+            found, etag = self._read_cut()
             if found is None or found.incarnation != self._incarnation:
+                self._fenced = fenced
                 raise
             # An earlier request of ours, whose answer was lost, is what changed it.
-            self._etag = swap(self._store, key, seal(cut), self._etag)
+            self._etag = swap(self._store, key, seal(cut), etag)
         self._cut = cut
 
     # --- what is not needed any more -------------------------------------------------------------------

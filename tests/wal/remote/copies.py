@@ -9,7 +9,7 @@ from wal.log_view import LogView
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects
 from wal.remote.restore import RemoteRestore
-from wal.remote.uploader import Uploader
+from wal.remote.uploader import RoundReport, Uploader
 from wal.segment import FileRange
 from wal.store import Store
 
@@ -65,11 +65,11 @@ class Node:
             "default/vnode-0": self.log.view(),
         }
 
-    def round(self, *, budget_bytes: int = LARGE) -> None:
+    def round(self, *, budget_bytes: int = LARGE) -> RoundReport:
         """Upload what is missing."""
         if self.uploader.cut is None:
             self.uploader.take_over(self.now_ms)
-        self.uploader.round(self.views(), budget_bytes=budget_bytes, now_ms=self.now_ms)
+        return self.uploader.round(self.views(), budget_bytes=budget_bytes, now_ms=self.now_ms)
 
 
 def restored(objects: MemoryObjects, *, cluster_id: str = "cluster") -> MemoryDisk:

@@ -26,7 +26,7 @@ I63 = st.integers(0, 2**63 - 1)
 NAMES = st.text("abc/-0123456789", min_size=1, max_size=30)
 OBJECTS = st.builds(RemoteObject, NAMES, I63, U32)
 CHUNKS = st.builds(Chunk, NAMES, I63, I63, U32, I63, st.integers(0, 9))
-SEGMENTS = st.builds(RemoteSegment, I63, U64, I63, I63, U32, I63, U32)
+SEGMENTS = st.builds(RemoteSegment, NAMES, I63, U64, I63, I63, U32, I63, U32)
 LOGS = st.builds(
     LogCut,
     durable_sequence=I63,
@@ -64,7 +64,7 @@ def test_a_manifest_comes_back_as_it_was(segments: tuple[RemoteSegment, ...]) ->
 
 
 def test_every_flipped_bit_of_a_manifest_is_found() -> None:
-    data = seal(Manifest(segments=(RemoteSegment(1, 2, 3, 4, 5, 6, 7),)))
+    data = seal(Manifest(segments=(RemoteSegment("seg/1", 1, 2, 3, 4, 5, 6, 7),)))
     for position in range(8 * len(data)):
         damaged = bytearray(data)
         damaged[position // 8] ^= 1 << position % 8
