@@ -86,21 +86,20 @@ class LogUpload:
         self._epoch = epoch
         self._number = 0
         self._segments = {segment.base_version: segment for segment in manifest.segments} if manifest else {}
-        self._cut = cut or LogCut(durable_sequence=0)
-        self._manifest_of = tuple(self._segments)
+        cut = cut or LogCut(durable_sequence=0)
+        self._newest_left = cut.base_version, cut.salt
+        self._chunks_left = list(cut.chunks)
         self._growing: _Growing | None = None
-        self._left_chunks = list(self._cut.chunks)
+        # What is in the store now; it is part of the next cut even if this round ends with an error.
+        self._small = {"manifest": cut.manifest, "checkpoint": cut.checkpoint, "snapshot": cut.snapshot}
+        self._manifest_of = tuple(self._segments)
         self._is_checked = not self._segments
-        self._state_files: dict[str, bytes] = {}
+        self.known_sequence = cut.durable_sequence
+        """The first frame that the copy in the store does not have."""
         self.garbage: list[str] = []
         """Keys that the next cut will not lead to."""
         self.problem = ""
         """Why a closed segment cannot be uploaded, if that is so."""
-
-    @property
-    def known_sequence(self) -> int:
-        """The first frame that the copy in the store does not have."""
-        return self._cut.durable_sequence
 
     def bring_up(self, view: LogView, budget: Budget) -> LogCut:
         """Upload what is missing, and return the log's part of the next cut.
@@ -111,25 +110,25 @@ class LogUpload:
         missing = self._upload_closed(view, budget)
         if view.bases:
             self._grow(view.bases[-1], view.durable_sequence, budget)
-        checkpoint = self._state(CHECKPOINT_NAMES, self._cut.checkpoint, view, budget)
-        snapshot = self._state(SNAPSHOT_NAMES, self._cut.snapshot, view, budget)
+        self._store_state("checkpoint", CHECKPOINT_NAMES, view, budget)
+        self._store_state("snapshot", SNAPSHOT_NAMES, view, budget)
+        self._store_manifest(budget)
         growing = self._growing
-        self._cut = LogCut(
+        self.known_sequence = view.durable_sequence
+        return LogCut(
             durable_sequence=view.durable_sequence,
-            manifest=self._store_manifest(budget),
             segments_missing=missing,
             base_version=growing.base_version if growing else 0,
             salt=growing.salt if growing else 0,
             chunks=tuple(growing.chunks) if growing else (),
-            checkpoint=checkpoint,
-            snapshot=snapshot,
+            **self._small,
         )
-        return self._cut
 
     def all_keys(self) -> list[str]:
-        """Return the keys of everything that the cut leads to, for a log that is dropped."""
-        named = [self._cut.manifest, self._cut.checkpoint, self._cut.snapshot, *self._cut.chunks]
-        keys = [f"{self._key}/{found.name}" for found in named if found is not None]
+        """Return the keys of everything that is not garbage: all of it, for a log that is dropped."""
+        chunks = [*self._chunks_left, *(self._growing.chunks if self._growing else ())]
+        small = [found for found in self._small.values() if found is not None]
+        keys = [f"{self._key}/{found.name}" for found in (*small, *chunks)]
         return keys + [key for segment in self._segments.values() for key in self._keys_of(segment)]
 
     # --- closed segments -------------------------------------------------------------------------------
@@ -262,10 +261,10 @@ class LogUpload:
         header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
         if header is None:
             return None
-        old = growing.chunks if growing is not None else self._left_chunks
-        self._left_chunks = []
+        old = growing.chunks if growing is not None else self._chunks_left
+        self._chunks_left = []
         self._growing = _Growing(base, header.salt, header.base_sequence)
-        if growing is None and (self._cut.base_version, self._cut.salt) == (base, header.salt):
+        if growing is None and self._newest_left == (base, header.salt):
             # An earlier process had come so far; its chunks stay as far as the disk has the same bytes.
             for chunk in old:
                 if crc32c(file.read_at(chunk.position, chunk.size_bytes)) != chunk.crc:
@@ -315,10 +314,19 @@ class LogUpload:
             raise
         budget.take(len(data), closed=closed)
 
-    def _state(
-        self, names: tuple[str, ...], before: RemoteObject | None, view: LogView, budget: Budget
-    ) -> RemoteObject | None:
-        """Upload the newest of two generations of a file that the moment covers; return its name.
+    def _store_small(self, kind: str, name: str, data: bytes, budget: Budget) -> None:
+        """Upload a small object in place of the one before, unless that has the same bytes."""
+        before = self._small[kind]
+        stored = RemoteObject(name, len(data), crc32c(data))
+        if before is not None and (before.size_bytes, before.crc) == (stored.size_bytes, stored.crc):
+            return
+        self._put(name, data, budget)
+        self._small[kind] = stored
+        if before is not None:
+            self.garbage.append(f"{self._key}/{before.name}")
+
+    def _store_state(self, kind: str, names: tuple[str, ...], view: LogView, budget: Budget) -> None:
+        """Upload the newest of two generations of a file that the moment covers.
 
         One that goes beyond the moment would tell of frames that the copy does not have.
         """
@@ -331,29 +339,14 @@ class LogUpload:
             generation = _generation_within(data, view)
             if generation is not None and (best is None or generation > best[0]):
                 best = generation, data
-        if best is None or self._state_files.get(names[0]) == best[1]:
-            return before
-        stored = RemoteObject(self._name("state"), len(best[1]), crc32c(best[1]))
-        if before is not None and (before.size_bytes, before.crc) == (stored.size_bytes, stored.crc):
-            return before
-        self._put(stored.name, best[1], budget)
-        self._state_files[names[0]] = best[1]
-        if before is not None:
-            self.garbage.append(f"{self._key}/{before.name}")
-        return stored
+        if best is not None:
+            self._store_small(kind, self._name("state"), best[1], budget)
 
-    def _store_manifest(self, budget: Budget) -> RemoteObject | None:
-        before = self._cut.manifest
-        if self._manifest_of == tuple(self._segments):
-            return before
-        segments = tuple(self._segments[base] for base in sorted(self._segments))
-        data = seal(Manifest(segments=segments))
-        stored = RemoteObject(self._name("manifest"), len(data), crc32c(data))
-        self._put(stored.name, data, budget)
-        self._manifest_of = tuple(self._segments)
-        if before is not None:
-            self.garbage.append(f"{self._key}/{before.name}")
-        return stored
+    def _store_manifest(self, budget: Budget) -> None:
+        if self._manifest_of != tuple(self._segments):
+            segments = tuple(self._segments[base] for base in sorted(self._segments))
+            self._store_small("manifest", self._name("manifest"), seal(Manifest(segments=segments)), budget)
+            self._manifest_of = tuple(self._segments)
 
 
 def _generation_within(data: bytes, view: LogView) -> int | None:

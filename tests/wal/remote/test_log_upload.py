@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wal.remote.copies import Node
+from tests.wal.remote.copies import Node, bodies, restored
+from tests.wal.stores import OPTIONS, open_store
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import StoreAway
 from wal.remote.log_upload import Budget
@@ -53,3 +54,42 @@ def test_a_checkpoint_beyond_the_moment_is_not_part_of_it() -> None:
     node.uploader.round(views, budget_bytes=1, now_ms=0)
     assert node.uploader.cut is not None
     assert node.uploader.cut.logs["default/vnode-0"].checkpoint is None
+
+
+def failing_once(part: str) -> MemoryObjects:
+    """Return a store that is away at the first request for a key with this part."""
+    left = [ObjectFault.AWAY]
+    return MemoryObjects(
+        lambda call: left.pop() if left and part in call.key and call.kind == "create" else None
+    )
+
+
+def test_a_checkpoint_of_a_round_that_failed_later_is_part_of_the_next_cut() -> None:
+    """Seeds 434 and 1142 of the simulation: it counted as uploaded, and no cut led to it."""
+    node = Node(failing_once("/manifest/"))
+    node.append(*[b"x" * 20_000] * 6)
+    node.log.close(node.now_ms)  # writes a checkpoint
+    node.uploader.take_over(0)
+    views = node.views()
+    with pytest.raises(StoreAway):
+        node.uploader.round(views, budget_bytes=1 << 30, now_ms=0)
+    node.uploader.round(views, budget_bytes=1 << 30, now_ms=0)
+    assert node.uploader.cut is not None
+    checkpoint = node.uploader.cut.logs["default/vnode-0"].checkpoint
+    assert checkpoint is not None
+    assert f"cluster/default/vnode-0/{checkpoint.name}" in node.objects.objects
+
+
+def test_a_chunk_of_a_round_that_failed_later_is_no_orphan() -> None:
+    """Seed 522 of the simulation: the sweep took it, and then the next cut led to it."""
+    node = Node(failing_once("/manifest/"))
+    node.append(*[b"x" * 20_000] * 6)
+    with pytest.raises(StoreAway):
+        node.round()
+    assert node.uploader.sweep(0) == []
+    node.round()
+    node.uploader.clean(10_000, count=100)
+    assert (
+        bodies(open_store(restored(node.objects)).open_vnode("default", 0, now_ms=0, options=OPTIONS))
+        == [b"x" * 20_000] * 6
+    )
