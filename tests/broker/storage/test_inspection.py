@@ -7,7 +7,13 @@ import struct
 import pytest
 
 from broker.config.topic_settings import TopicSettings
-from broker.storage.inspection import INSPECTED_BYTES_MAX, INSPECTED_RECORDS_MAX, inspect, takes_long
+from broker.storage.inspection import (
+    INSPECTED_BYTES_MAX,
+    INSPECTED_RECORDS_MAX,
+    PACKED_BYTES_MAX,
+    inspect,
+    takes_long,
+)
 from protocol.compression import Codec, compress
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
@@ -145,6 +151,16 @@ def test_a_crc_counts_before_the_records(client: Client) -> None:
 def test_many_records_or_bytes_take_long(count: int, size: int, is_long: bool) -> None:
     records = [Record(index, START_MS, None, bytes(size)) for index in range(count)]
     assert takes_long(encode_batch(records)) is is_long
+
+
+@pytest.mark.parametrize("size", [PACKED_BYTES_MAX // 2, PACKED_BYTES_MAX])
+@pytest.mark.parametrize("codec", Codec)
+def test_of_compressed_batches_smaller_ones_take_long_as_they_may_open_to_much(
+    codec: Codec, size: int
+) -> None:
+    assert takes_long(of(b"", codec=codec, packed=bytes(size))) is (
+        codec != Codec.NONE and size == PACKED_BYTES_MAX
+    )
 
 
 @pytest.mark.parametrize("data", [None, b"", bytes(60)])
