@@ -178,8 +178,9 @@ def _heartbeats(broker: Broker) -> Iterator[Call]:
                 ),
                 1,
             )
-            # A stall may have cost the membership; joining again is an ordinary client's answer to that.
-            if answer.error_code in (25, 110):
+            # A stall may have cost the membership, and a client that deletes __consumer_offsets the group:
+            # joining again is an ordinary client's answer to that.
+            if answer.error_code in (25, 69, 110):
                 member["member_epoch"] = 0
                 return
             assert answer.error_code in (0, 14, 15, 16), answer
