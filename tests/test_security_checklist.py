@@ -69,6 +69,16 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "names are short, of few characters, and no part of a path": (
         f"{BROKER}/config/test_topic_names.py::test_illegal_names_are_refused_with_the_reason",
     ),
+    "groups, sessions, texts of offsets and transactions have limits": (
+        "tests/groups/test_classic_join.py::test_a_full_group_takes_nobody_in",
+        "tests/groups/test_consumer_heartbeat.py::test_a_full_group_takes_nobody_in",
+        "tests/groups/test_offset_commit.py::test_metadata_have_a_limit",
+        f"{BROKER}/fetching/test_fetch_sessions.py::test_a_full_cache_opens_no_session_until_the_oldest_is_idle",
+        f"{BROKER}/fetching/test_fetch_sessions.py::test_a_larger_session_evicts_a_smaller_one",
+    ),
+    "the console answers its own pages alone, and shows nothing that runs": (
+        "tests/console/web/test_checklist.py::test_each_rule_has_its_tests",
+    ),
     "SASL has an order, a later login is the same user's, and failures are late and look alike": (
         f"{SECURITY}/test_sasl_session.py::test_a_request_between_tokens_is_illegal",
         f"{LOGIN}::test_a_later_login_as_another_is_refused",
@@ -121,6 +131,8 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "secrets leave the server nowhere, and come from no command line": (
         f"{BROKER}/test_secrets.py::test_no_secret_leaves_the_server",
         f"{BROKER}/test_secrets.py::test_a_configuration_shows_none_of_its_secrets",
+        "compat_tests/test_backup_secrets.py::"
+        "test_a_backup_has_no_secret_but_a_key_that_a_client_has_sent_as_text",
         f"{BROKER}/config/test_config_sources.py::test_a_secret_is_not_taken_from_the_command_line",
         "compat_tests/test_sasl_hostile.py::test_no_secret_is_in_the_arguments_of_the_process",
     ),
@@ -134,6 +146,7 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     ),
     "files are the server's own, and unit and image give away little": (
         "compat_tests/test_serve.py::test_what_the_server_writes_can_be_read_by_its_own_user_alone",
+        "tests/wal/test_disk.py::test_what_it_makes_is_the_owner_s_whatever_the_umask",
         "tests/test_deployment.py::test_the_unit_gives_away_as_little_as_it_can",
         "tests/test_deployment.py::test_it_runs_without_root_and_writes_to_data_only",
     ),
