@@ -6,8 +6,7 @@ transport.py   one client's socket: receive, send, sendfile
 workers.py     threads that run the disk jobs
 listeners.py   the addresses the server listens on and those its clients learn
 run.py         start, serve until a signal, stop cleanly
+
+Nothing is imported here: the web console, a process of its own, takes HTTP and the log from this package, and
+would bring the whole broker with them.
 """
-
-from broker.server.run import main
-
-__all__ = ["main"]

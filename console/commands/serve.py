@@ -69,8 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     # Imports and the replay of the logs leave little garbage; the server turns the collector on again.
     gc.disable()
-    from broker.server import main  # trio and the engine are not needed to refuse a bad setting
     from broker.server.listeners import StartError
+    from broker.server.run import main  # trio and the engine are not needed to refuse a bad setting
     from wal.disk_errors import DiskError
     from wal.errors import StoreError
 

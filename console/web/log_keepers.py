@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
-from broker.catalogue.catalogue_records import decode_record
-from broker.catalogue.catalogue_replay import replay_all
 from console.admin import ask
 from console.errors import CommandError
 from console.fetcher import leaders_in
@@ -52,6 +50,10 @@ def noting(views: Iterable[FrameView], lasts: Lasts) -> Iterator[FrameView]:
 
 def owners_in(disk: Disk, root: str) -> dict[int, Place]:
     """Return the partition of each stream of a data directory.  Raises: DiskError."""
+    # The catalogue brings a hundred modules of the broker, which no other page needs.
+    from broker.catalogue.catalogue_records import decode_record
+    from broker.catalogue.catalogue_replay import replay_all
+
     catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{root}/{META}")))
     return {
         stream: (topic.name, index)

@@ -6,7 +6,6 @@ from typing import Final
 
 from console.link import LinkLost
 from console.web.errors import PageError
-from console.web.findings import gateway_findings
 from console.web.gateway_metrics import read_figures
 from console.web.health_facts import health_of
 from console.web.visit import Answer, Crumb, Rows, View, Visit, get
@@ -47,6 +46,8 @@ async def findings(visit: Visit) -> Answer:
             404,
             "a machine is looked at by the console of its own gateway; there, 'kawal doctor' does it, too",
         )
+    from console.web.findings import gateway_findings  # the doctor brings half of the broker
+
     found = await kafka.run(gateway_findings, kafka.bootstrap, gateway.flags)
     figures = await kafka.run(read_figures, gateway.metrics)
     return View(

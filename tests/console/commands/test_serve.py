@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker import server
 from broker.config.config import Config
 from broker.config.config_sources import LoadedConfig
+from broker.server import run as server
 from broker.server.listeners import StartError
 from console.cli import main
 from wal.errors import StoreError, StoreInUse

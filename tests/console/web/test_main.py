@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from console.errors import CommandError
@@ -36,3 +39,15 @@ def test_an_error_of_ours_is_in_the_log(
     monkeypatch.setattr(program, "serve_handed_over", fail)
     assert program.main() == 1
     assert "ZeroDivisionError: on purpose" in caplog.text
+
+
+def test_the_console_brings_no_broker_into_its_memory() -> None:
+    code = (
+        "import sys, console.web.start;"
+        "rooms = ('core', 'start', 'requests', 'handlers', 'catalogue', 'storage', 'connections', 'upkeep');"
+        "print([name for name in sys.modules if name.startswith(tuple(f'broker.{room}' for room in rooms))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
