@@ -16,7 +16,7 @@ from typing import NamedTuple
 from wal.checking import ExtentRef, compare, damage_of_extent, load, read_again
 from wal.disk import Buffer, DiskError, File
 from wal.errors import LogDamaged, OffsetOutOfRange
-from wal.extents import extents_from, owner
+from wal.extents import Extents, owner, slots_from
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES
 from wal.segment import FileRange, Segment
@@ -39,6 +39,10 @@ JOIN_BELOW_BYTES = 4 << 10
 
 LOOP_CHECK_BYTES = 256 << 10
 """The most bytes that one read compares with their CRCs on the event loop: about 0.3 ms."""
+
+INDEXES_OPENED = 2
+"""The most indexes of sealed segments that one read opens once it has found something: one of 64 MiB in small
+batches has 2 MB, which takes some milliseconds of the event loop, and many more from a cold disk."""
 
 PIECES_MAX = 300
 """The extents of one read: about 9 µs each, where batches are small and lie apart."""
@@ -102,7 +106,7 @@ def _gather(
     """Return the pieces to hand out, and the offset after them."""
     pieces: list[Piece] = []
     total = loop_bytes = 0
-    for segment, index, row, start in extents_from(state, stream, offset):
+    for segment, index, row, start in _few_segments(state, stream, offset, pieces):
         if len(pieces) == PIECES_MAX:
             break
         offset = max(offset, start)
@@ -150,6 +154,16 @@ def _gather(
         if stop < size or total >= max_bytes:
             break
     return pieces, offset
+
+
+def _few_segments(state: LogState, stream: Stream, offset: int, found: list[Piece]) -> Extents:
+    """Yield the extents from the one with `offset` on, until enough indexes were opened for one read."""
+    opened = state.index_cache.opened
+    for slots in slots_from(state, stream, offset):
+        for row in slots.rows[slots.place :]:
+            yield slots.segment, slots.index, row, slots.data_start
+        if found and state.index_cache.opened - opened >= INDEXES_OPENED:
+            return
 
 
 def _refuse_damaged(state: LogState, extent: ExtentRef) -> None:

@@ -99,7 +99,7 @@ class TailCache:
 class IndexCache:
     """The indexes and descriptors of sealed segments that were read; the oldest leave first."""
 
-    __slots__ = ("_sizes", "limit_bytes", "size_bytes")
+    __slots__ = ("_sizes", "limit_bytes", "opened", "size_bytes")
 
     FILES_MAX = 256
     """The most sealed segments whose files stay open; a process has about 20,000 descriptors."""
@@ -108,11 +108,14 @@ class IndexCache:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
         self._sizes: dict[Segment, int] = {}
+        self.opened = 0
+        """The number of indexes that were loaded so far."""
 
     def loaded(self, segment: Segment) -> None:
         """Record that a sealed segment's index is in memory; older ones make room for it."""
         if segment in self._sizes:
             return
+        self.opened += 1
         index = segment.index
         assert index is not None
         size = 40 * len(index.base) + 12 * len(index.frame_version)

@@ -10,7 +10,7 @@ from wal.index import EXTENT_BYTES
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.options import LogOptions
-from wal.reader import PIECES_MAX
+from wal.reader import INDEXES_OPENED, PIECES_MAX
 from wal.segment import FileRange
 
 LARGE = LogOptions(min_free_bytes=0, segment_bytes=4 << 20)
@@ -172,3 +172,38 @@ def test_one_read_gathers_a_bounded_number_of_small_batches_that_lie_apart() -> 
 
     assert (first.piece_count, first.next_offset) == (PIECES_MAX, 2 * PIECES_MAX)
     assert (rest.piece_count, rest.next_offset) == (5, 2 * PIECES_MAX + 10)
+
+
+def test_one_read_opens_a_bounded_number_of_indexes_and_the_next_goes_on_there() -> None:
+    disk = MemoryDisk()
+    options = small_options(segment_bytes=4 << 10)
+    log = open_log(disk, options)
+    sent = b""
+    for number in range(60):
+        data = batch(body=bytes([number]) * 300)
+        log.append(1, data)
+        log.append(2 + number % 3, batch(body=b"another" * 60))
+        commit(log)
+        sent += bytes(data)
+    while (job := log.begin_maintenance(0)) is not None:
+        job.run()
+        log.maintained(job, 0)
+    log.close(0)
+    log = open_log(disk, options)
+    opened = calls_of(disk, "open")
+    read, offset, most = b"", 0, 0
+    while offset < 60:
+        opened.clear()
+        result = log.read(1, offset, 1 << 20)
+        most = max(most, sum(call.path.endswith(".idx") for call in opened))
+        assert result.next_offset > offset
+        read += content(result)
+        offset = result.next_offset
+
+    assert read == sent
+    assert len(log._state.segments) > 10
+    # The search for the first one is binary and opens some of its own.
+    assert INDEXES_OPENED <= most <= INDEXES_OPENED + 4
+
+    opened.clear()
+    assert log.read(1, 0, 1 << 20).next_offset == 60, "with the indexes in memory it takes all"
