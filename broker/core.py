@@ -4,8 +4,7 @@
     take_unsent()   take_jobs(now_ms)   next_deadline()                           work for the shell
 
 No method waits, so nothing interleaves inside a step and a check made at its start is still valid at its end.
-`now_ms` is the shell's monotonic clock; the wall clock, `wall_ms`, may jump and is used only for timestamps
-of records and for retention.
+`now_ms` is the monotonic clock; the wall clock, `wall_ms`, may jump: it is for records' times and retention.
 """
 
 from __future__ import annotations
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from broker.fetching.share_queues import ShareQueues
     from broker.security.authorizer import Authorizer
     from broker.storage.schemas import Lookups, Schemas
+    from broker.upkeep.partition_splits import PartitionSplits
     from broker.upkeep.remote_copy import RemoteCopy
 
 logger = logging.getLogger("kawal.broker")
@@ -105,10 +105,9 @@ class Broker:
         self.timers = Timers(self.internal_errors)
         self.authorizer: Authorizer | None = authorizer_of(self.config, catalogue)
         self._dispatcher = self.dispatcher(self, self, gate or gate_of(self))
-        self.stats = stats or Stats()
+        self.stats, self.stopping = stats or Stats(), False
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
         self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)
-        self.stopping = False
         self.remote: RemoteCopy | None = None
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
@@ -196,6 +195,13 @@ class Broker:
         from broker.fetching.share_queues import ShareQueues
 
         return ShareQueues(self, self, lambda: self.coordinators.shares)
+
+    @cached_property
+    def splits(self) -> PartitionSplits:
+        """The splits of partitions, and what leads to them."""
+        from broker.upkeep.partition_splits import PartitionSplits
+
+        return PartitionSplits(self, self, self.metadata_log)
 
     @property
     def transactions(self) -> Transactions:
@@ -286,11 +292,10 @@ class Broker:
 
     def find_topic(self, name: str) -> Topic:
         """Return the topic of that name.  Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION)."""
-        topic = self.catalogue.find(name)
-        if topic is None:
-            text = "This server does not host this topic-partition."
-            raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-        return topic
+        if topic := self.catalogue.find(name):
+            return topic
+        text = "This server does not host this topic-partition."
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
 
     def delete_topic(self, topic: Topic, now_ms: int) -> None:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
@@ -320,11 +325,7 @@ class Broker:
     @property
     def has_disk_work(self) -> bool:
         """True while a job is in flight."""
-        return (
-            self.snapshots.job is not None
-            or self.databases.busy
-            or any(vnode.busy for vnode in self.vnodes.every)
-        )
+        return bool(self.snapshots.job or self.databases.busy or any(log.busy for log in self.vnodes.every))
 
     def take_jobs(self, now_ms: int, *, of_all: bool = True) -> Iterator[tuple[Vnode, DiskJob]]:
         """Yield the disk work that can begin now; unless `of_all`, of logs that have appends alone."""
@@ -338,8 +339,7 @@ class Broker:
                 continue
             for job in jobs:
                 yield vnode, job
-        for made in self.databases.take_jobs(now_ms):
-            yield self.meta, made
+        yield from ((self.meta, made) for made in self.databases.take_jobs(now_ms))
         if (snapshot := self.snapshots.begin()) is not None:
             yield self.meta, snapshot
 

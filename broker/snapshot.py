@@ -219,6 +219,11 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "receive_slab_bytes": broker.receive_memory.slabs.size_bytes,
         "requests_in_work_bytes": broker.memory.requests_bytes,
         "answers_unsent_bytes": broker.memory.answers_bytes,
+        "partitions_from_splits": sum(
+            topic.partition_count - topic.tree.root_count
+            for topic in broker.catalogue.split_topics.values()
+            if topic.tree is not None
+        ),
         "producer_bindings": sum(vnode.log.named_producers.total for vnode in broker.vnodes.every),
         "share_partitions_held_by_dead_letters": broker.stats.dead_letters_held,
         "topics": len(broker.catalogue.by_name),

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from groups.assignment import Assignment
 from groups.assignors import assign
 from groups.consumer_group import ConsumerGroup, Subscription
+from groups.open_partitions import assign_open
 from groups.subscriber import Subscriber
 from groups.topics import Topics
+
+NONE_CLOSED: Final[Mapping[str, frozenset[int]]] = {}
 
 
 class Wish(NamedTuple):
@@ -31,6 +35,8 @@ class Known(NamedTuple):
 
     topic_id: UUID
     partition_count: int
+    closed: frozenset[int] = frozenset()
+    """The partitions that are withheld from the group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,20 @@ class AssignmentTask:
             )
             for wish in self.wishes
         ]
-        return assign(self.assignor, members, dict(self.topics.values()))
+        counts = {topic.topic_id: topic.partition_count for topic in self.topics.values()}
+        closed = {topic.topic_id: topic.closed for topic in self.topics.values() if topic.closed}
+        if not closed:
+            return assign(self.assignor, members, counts)
+        return {**assign_open(partial(assign, self.assignor), members, counts, closed)}
 
 
-def assignment_task(assignor: str, group: ConsumerGroup, topics: Topics) -> AssignmentTask:
-    """Return the task of assigning the group's topics to its members, as both are now."""
+def assignment_task(
+    assignor: str, group: ConsumerGroup, topics: Topics, closed: Mapping[str, frozenset[int]] = NONE_CLOSED
+) -> AssignmentTask:
+    """Return the task of assigning the group's topics to its members, as both are now.
+
+    `closed`: the partitions that are withheld from the group, by topic.
+    """
     known = topics.by_name
     found = {name: known[name] for name in group.subscribed_names() if name in known}
     return AssignmentTask(
@@ -81,6 +96,9 @@ def assignment_task(assignor: str, group: ConsumerGroup, topics: Topics) -> Assi
             Wish(member_id, (member.topics, member.regex), group.target_of(member_id), member.instance_id)
             for member_id, member in group.metadata.items()
         ],
-        topics={name: Known(topic.topic_id, topic.partition_count) for name, topic in found.items()},
+        topics={
+            name: Known(topic.topic_id, topic.partition_count, closed.get(name, frozenset()))
+            for name, topic in found.items()
+        },
         regexes={regex: resolved.topics for regex, resolved in group.regexes.items()},
     )

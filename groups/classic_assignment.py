@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -19,12 +20,15 @@ from groups.classic_member import ClassicMember, topics_in
 from groups.context import Context
 from groups.errors import GroupError
 from groups.memory import ADDRESS_UNKNOWN
+from groups.open_partitions import assign_open
+from groups.split_gates import places_of, withheld_by_topic
 from groups.states import GroupState
 from groups.subscriber import Subscriber
 from groups.timers import TimerKey
 from groups.topics import TopicFacts, Topics
 from groups.weights import ASSIGNMENTS
 from protocol.consumer_protocol import (
+    VERSION_MAX,
     ConsumerProtocolAssignment,
     TopicPartition,
     decode_assignment,
@@ -36,6 +40,9 @@ Made = TypeVar("Made")
 
 BYTES_PER_UNIT: Final = 32
 """Bytes of subscriptions and assignments that are read in a few microseconds."""
+
+UNFILTERED: Final = frozenset({"stream", "streams"})
+"""Kafka Streams' assignors."""
 
 EAGER: Final = frozenset({"range", "roundrobin", "sticky"})
 """The eager assignors that come with clients."""
@@ -63,6 +70,8 @@ class ServerTask:
     """Id, instance id, subscription and last assignment."""
     topics: Mapping[str, TopicFacts]
     """By name; all that exist and that a member subscribes to."""
+    closed: Mapping[str, frozenset[int]]
+    """The partitions that are withheld from the group, by topic."""
 
     @property
     def weight(self) -> int:
@@ -84,7 +93,9 @@ class ServerTask:
         ]
         counts = {topic.topic_id: topic.partition_count for topic in known.values()}
         names = {topic.topic_id: topic.name for topic in known.values()}
-        targets = assign(self.assignor, members, counts)
+        closed = {known[name].topic_id: indexes for name, indexes in self.closed.items()}
+        assignor = partial(assign, self.assignor)
+        targets = assign_open(assignor, members, counts, closed) if closed else assignor(members, counts)
         return {member_id: _blob(names, target) for member_id, target in targets.items()}
 
 
@@ -102,6 +113,8 @@ def assign_on_server(
     """Make the assignment of the generation that begins and store it; a thread makes a large one."""
     known = context.topics.by_name
     found = [known[name] for name in group.subscribed_topics() or () if name in known]
+    closed = withheld_by_topic(context, group.group_id, [topic.name for topic in found])
+    group.withheld = places_of(closed)
     task = ServerTask(
         assignor=context.config.group_consumer_assignors[0],
         members=[
@@ -109,6 +122,7 @@ def assign_on_server(
             for member in group.members.values()
         ],
         topics={topic.name: _Topic(topic.name, topic.topic_id, topic.partition_count) for topic in found},
+        closed=closed,
     )
     if task.weight > context.weight_max:
         in_thread(context, group, "assigned", task.run, store)
@@ -138,6 +152,39 @@ def in_thread(
         context.timers.set(TimerKey(name, group.group_id, str(generation)), context.now_ms, go_on)
 
     context.offload(lambda: made.append(work()), done)
+
+
+def open_only(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> dict[str, bytes]:
+    """Return what a leader has assigned, without partitions that are withheld from the group.
+
+    Assignments that cannot be read, and those of Kafka Streams, which are more than partitions, pass as they
+    are.
+    """
+    names = group.subscribed_topics()
+    if not context.splits.topics or not group.is_consumer_group or group.protocol in UNFILTERED or not names:
+        return assignments
+    closed = withheld_by_topic(context, group.group_id, names)
+    group.withheld = places_of(closed)
+    if not closed:
+        return assignments
+    return {member_id: _without(assignment, closed) for member_id, assignment in assignments.items()}
+
+
+def _without(assignment: bytes, closed: Mapping[str, frozenset[int]]) -> bytes:
+    try:
+        found = decode_assignment(assignment)
+    except Malformed:
+        return assignment
+    taken = False
+    for topic in found.assigned_partitions:
+        kept = [index for index in topic.partitions if index not in closed.get(topic.topic, ())]
+        taken |= len(kept) < len(topic.partitions)
+        topic.partitions = kept
+    if not taken:
+        return assignment
+    found.assigned_partitions = [topic for topic in found.assigned_partitions if topic.partitions]
+    version = int.from_bytes(assignment[:2], "big")
+    return encode_assignment(found, min(version, VERSION_MAX))
 
 
 def have_room(context: Context, group: ClassicGroup, assignments: dict[str, bytes]) -> bool:

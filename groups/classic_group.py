@@ -54,6 +54,7 @@ class ClassicGroup:
         "tally",
         "unsynced",
         "was_empty",
+        "withheld",
         "written",
     )
 
@@ -80,6 +81,8 @@ class ClassicGroup:
         self.more_have_joined = False
         # Of the generation: whether its partitions are assigned here, not by the leader.
         self.server_assigned = False
+        # Topics and partitions that no member has got because of their gates.
+        self.withheld: frozenset[tuple[str, int]] = frozenset()
 
     # --- questions ------------------------------------------------------------------------------------------
 

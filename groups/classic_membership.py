@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groups.classic_answers import assigned
+from groups.classic_assignment import open_only
 from groups.classic_group import ClassicGroup
 from groups.classic_join import known_member
 from groups.classic_member import SyncReply, sync_refused
@@ -45,7 +46,7 @@ def sync_classic(context: Context, group: ClassicGroup, request: SyncGroupReques
             synced(context, group, member.member_id)
             if group.leader == member.member_id and not group.server_assigned:
                 assignments = {entry.member_id: bytes(entry.assignment) for entry in request.assignments}
-                store_assignment(context, group, assignments)
+                store_assignment(context, group, open_only(context, group, assignments))
         case code:
             reply(sync_refused(_code(code)))
 

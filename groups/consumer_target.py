@@ -12,19 +12,20 @@ makes the next target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import islice
 from typing import Final
 
 from groups.assignment import Assignment
-from groups.assignment_task import AssignmentTask, assignment_task
+from groups.assignment_task import NONE_CLOSED, AssignmentTask, assignment_task
 from groups.assignors import preferred
 from groups.changes import Changes, nobody, nothing
 from groups.config import GroupConfig
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.record_keys import GroupEpoch, GroupEpochKey, TargetEpoch, TargetEpochKey, TargetKey
+from groups.split_gates import withheld_by_topic
 from groups.timers import TimerKey
 
 TARGETS_AT_ONCE: Final = 100
@@ -37,8 +38,13 @@ FIRST_EPOCH_WITH_TOPICS = 2
 """A group begins in epoch 1, or in 2 if its first subscription names topics, as in Kafka."""
 
 
-def metadata_hash(context: Context, names: frozenset[str]) -> int:
-    """Return a number that changes when one of these topics comes, goes or grows."""
+def metadata_hash(
+    context: Context, names: frozenset[str], closed: Mapping[str, frozenset[int]] = NONE_CLOSED
+) -> int:
+    """Return a number that changes when one of these topics comes, goes or grows, or one is opened.
+
+    `closed`: the partitions that are withheld from the group, by topic.
+    """
     known = context.topics.by_name
     # Names of no topics are left out first: 20,000 of them take 7 ms to sort.
     found = [known[name] for name in sorted(names & known.keys())]
@@ -48,6 +54,8 @@ def metadata_hash(context: Context, names: frozenset[str]) -> int:
     for topic in found:
         digest.update(topic.topic_id.bytes)
         digest.update(topic.partition_count.to_bytes(4, "big"))
+        for partition in sorted(closed.get(topic.name, ())):
+            digest.update(partition.to_bytes(4, "big"))
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 
@@ -57,7 +65,8 @@ def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
     epoch = group.epoch + 1
     if names:
         epoch = max(epoch, FIRST_EPOCH_WITH_TOPICS)
-    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, metadata_hash(context, names)))
+    closed = withheld_by_topic(context, group.group_id, names)
+    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, metadata_hash(context, names, closed)))
     context.counts["rebalances"] += 1
 
 
@@ -72,7 +81,9 @@ def bump_unless_assigned(context: Context, changes: Changes, group: ConsumerGrou
 
 def bump_if_topics_changed(context: Context, changes: Changes, group: ConsumerGroup) -> None:
     """Count a change if the topics that the group subscribes to have changed."""
-    if metadata_hash(context, group.subscribed_names()) != group.metadata_hash:
+    names = group.subscribed_names()
+    closed = withheld_by_topic(context, group.group_id, names)
+    if metadata_hash(context, names, closed) != group.metadata_hash:
         bump(context, changes, group)
 
 
@@ -112,7 +123,8 @@ def _assign_later(context: Context, group_id: str, now_ms: int) -> None:
 def _assign(context: Context, changes: Changes, group: ConsumerGroup) -> bool:
     """Run the assignor and write what differs from the last target; True if a thread runs it."""
     group.assigned_ms = context.now_ms
-    task = assignment_task(assignor_of(context.config, group), group, context.topics)
+    closed = withheld_by_topic(context, group.group_id, group.subscribed_names())
+    task = assignment_task(assignor_of(context.config, group), group, context.topics, closed)
     if task.weight > context.weight_max:
         LargeTarget(context, group).begin(task, changes)
         return True

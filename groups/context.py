@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from groups.classic_group import ClassicGroup
@@ -19,8 +19,9 @@ from groups.offload import Offload
 from groups.offsets import OffsetTable
 from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
 from groups.regexes import RegexIndex
+from groups.split_facts import NO_SPLITS, SplitFacts
 from groups.staged_offsets import StagedOffsets
-from groups.timers import Timers
+from groups.timers import TimerKey, Timers
 from groups.topics import Topics
 from groups.weights import count_group, count_record
 from protocol.error_codes import ErrorCode
@@ -32,6 +33,20 @@ Group = ClassicGroup | ConsumerGroup
 
 LOST_CONSUMERS_MAX = 256
 """The most vanished consumers still shown: enough to review a night, 100 KB at most."""
+
+
+GATES: Final = TimerKey("gates", "")
+_WITHHELD: Final = TimerKey("gates again", "")
+
+GATHER_MS: Final = 100
+"""The time to gather commits before gates are looked at: a group commits all of its partitions together."""
+
+LOOK_AGAIN_MS: Final = 5_000
+"""The time after which withheld partitions are looked at again."""
+
+
+def no_gates(_now_ms: int) -> None:
+    """Follow no gates: the coordinator sets what does."""
 
 
 def every_offset(_topic: str, _partition: int, start: int, end: int) -> int:
@@ -66,6 +81,8 @@ class Context:
         "changed_topics",
         "config",
         "counts",
+        "follow_gates",
+        "gated",
         "groups",
         "internal_errors",
         "journal",
@@ -81,10 +98,12 @@ class Context:
         "regexes",
         "replayed",
         "share_groups",
+        "splits",
         "staged",
         "timers",
         "topics",
         "weight_max",
+        "withholding",
     )
 
     def __init__(
@@ -98,6 +117,7 @@ class Context:
         rows_between: Callable[[str, int, int, int], int],
         offload: Offload,
         weight_max: int,
+        splits: SplitFacts = NO_SPLITS,
     ) -> None:
         self.config = config
         self.offload = offload
@@ -127,6 +147,11 @@ class Context:
         self.internal_errors: list[InternalError] = []
         self.quarantined: dict[str, str] = {}
         self.misread = MisreadRecords()
+        self.splits = splits
+        # Groups whose gates are to be looked at, and those from which something is withheld.
+        self.gated: set[str] = set()
+        self.withholding: set[str] = set()
+        self.follow_gates: Callable[[int], None] = no_gates
 
     @property
     def wall_ms(self) -> int:
@@ -206,8 +231,30 @@ class Context:
     def put_offset(self, key: OffsetKey, value: bytes | None) -> None:
         """Apply the record of an offset that was committed, or deleted, outside of transactions."""
         self.offsets.replay(key, value)
+        if self.splits.topics:
+            self.committed_in(key)
         if self.staged:
             self.staged.supersede(self.partition(key.group_id), key)
+
+    def committed_in(self, key: OffsetKey) -> None:
+        """Note that a group has committed: in a topic with splits its gates may open, or close."""
+        if key.topic in self.splits.topics:
+            self.look_soon(key.group_id)
+
+    def look_soon(self, group_id: str) -> None:
+        """Have a group look at its gates (groups/gate_changes.py)."""
+        self.gated.add(group_id)
+        self.timers.set_once(GATES, self.now_ms + GATHER_MS, lambda now_ms: self.follow_gates(now_ms))
+
+    def look_again(self, group_id: str) -> None:
+        """Have a group look at its gates some seconds later, as something is withheld from it."""
+        self.withholding.add(group_id)
+        self.timers.set_once(_WITHHELD, self.now_ms + LOOK_AGAIN_MS, self._look_at_withheld)
+
+    def _look_at_withheld(self, now_ms: int) -> None:
+        self.gated |= self.withholding
+        self.withholding.clear()
+        self.follow_gates(now_ms)
 
     def offset_keys(self, group_id: str) -> list[OffsetKey]:
         """Return every partition in which the group has, or may come to have, an offset; sorted."""

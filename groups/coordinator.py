@@ -34,6 +34,7 @@ At the start, and again for partitions whose log was lost and reopened (after `u
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from groups import (
@@ -58,11 +59,13 @@ from groups.display import Display
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.fetchers import fetched_by
+from groups.gate_changes import follow_all
 from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Offload, run_here
 from groups.offsets import Committed
 from groups.record_keys import is_share_record
 from groups.share.config import ShareGroupConfig, kafkas_defaults
+from groups.split_facts import NO_SPLITS, SplitFacts
 from groups.topic_changes import topics_changed
 from groups.topics import Client, Topics
 from groups.txn_offset_commit import Done as EndDone
@@ -108,6 +111,7 @@ class Coordinator(Display):
         offload: Offload = run_here,
         weight_max: int = WEIGHT_MAX,
         share_settings: Callable[[str], ShareGroupConfig] = kafkas_defaults,
+        splits: SplitFacts = NO_SPLITS,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
@@ -123,7 +127,9 @@ class Coordinator(Display):
             rows_between=rows_between,
             offload=offload,
             weight_max=weight_max,
+            splits=splits,
         )
+        context.follow_gates = partial(follow_all, context)
         super().__init__(context, share_settings)
         schedule_cleanup(context)
 

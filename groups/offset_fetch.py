@@ -18,6 +18,7 @@ from groups.errors import GroupError, IllegalGeneration, StaleMemberEpoch, Unkno
 from groups.offsets import NO_LEADER_EPOCH, Committed, read_committed
 from groups.record_keys import OffsetKey
 from groups.repeats import Repeats
+from groups.split_gates import begins_at
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_fetch import (
@@ -191,7 +192,9 @@ def _progress(
     if stable and context.staged.is_staged(OffsetKey(group_id, name, index)):
         return _NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT
     value = context.offsets.topics(group_id).get(name, {}).get(index)
-    return _NONE if value is None else read_committed(value), ErrorCode.NONE
+    if value is None:
+        return begins_at(context, group_id, name, index) or _NONE, ErrorCode.NONE
+    return read_committed(value), ErrorCode.NONE
 
 
 def _fetch_one(context: Context, request: OffsetFetchRequest, version: int) -> Steps:

@@ -19,6 +19,7 @@ from groups.context import Context
 from groups.deletion import RETRY_MS, forget_topics
 from groups.errors import InvalidRegularExpression
 from groups.record_keys import RegexKey, ResolvedRegex
+from groups.split_gates import places_of, withheld_by_topic
 from groups.states import GroupState
 from groups.timers import TimerKey
 
@@ -88,6 +89,27 @@ def _server_must_assign(group: ClassicGroup, changed: frozenset[str]) -> bool:
     return bool(changed & (group.subscribed_topics() or frozenset()))
 
 
+def _note_withheld(context: Context, group: ClassicGroup) -> None:
+    """After a start, find out what was withheld from a group whose leader assigns: what no member has."""
+    names = group.subscribed_topics()
+    if not context.splits.topics or not names:
+        return
+    held = {
+        place
+        for member in group.members.values()
+        for place in partitions_of(assignment_of(context.topics, member))
+    }
+    known = context.topics.by_name
+    group.withheld = frozenset(
+        (name, split.child)
+        for name in names
+        if (topic := context.splits.topics.get(name)) is not None and topic.tree is not None
+        for split in topic.tree.splits
+        if (known[name].topic_id, split.child) not in held
+    )
+    context.look_soon(group.group_id)
+
+
 def follow_since_start(context: Context, group: ClassicGroup) -> None:
     """Notice what the records of a classic group do not say, and changes of topics that a stop kept from it.
 
@@ -96,6 +118,7 @@ def follow_since_start(context: Context, group: ClassicGroup) -> None:
     """
     group.server_assigned = group.state == GroupState.STABLE and server_assigns(context, group)
     if not group.server_assigned:
+        _note_withheld(context, group)
         return
     held = {
         place
@@ -104,7 +127,15 @@ def follow_since_start(context: Context, group: ClassicGroup) -> None:
     }
     known = context.topics.by_name
     topics = [known[name] for name in group.subscribed_topics() or () if name in known]
-    if held != {(topic.topic_id, index) for topic in topics for index in range(topic.partition_count)}:
+    closed = withheld_by_topic(context, group.group_id, [topic.name for topic in topics])
+    group.withheld = places_of(closed)
+    open_now = {
+        (topic.topic_id, index)
+        for topic in topics
+        for index in range(topic.partition_count)
+        if index not in closed.get(topic.name, ())
+    }
+    if held != open_now:
         prepare(context, group)
 
 

@@ -175,5 +175,6 @@ def apply_end(context: Context, partition: int, producer_id: int, *, commit: boo
         if is_served:
             context.count_rows(key, context.offsets.position(key), offset_of(value))
         context.offsets.replay(key, value)
+        context.committed_in(key)
         if not is_served:
             context.replayed.add(key.group_id)

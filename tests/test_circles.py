@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.test_house import PACKAGES, ROOT, python_files
 
 KNOWN = {
-    frozenset({"broker.catalogue.topics", "broker.storage.partition"}),
+    frozenset({"broker.catalogue.topic", "broker.storage.partition"}),
     frozenset({"views.bounds", "views.plan"}),
     frozenset({"protocol.compiled", "protocol.decoder_source", "protocol.encoder_source", "protocol.wire"}),
     frozenset({"kawal_pytest.host", "kawal_pytest.kawal_broker"}),

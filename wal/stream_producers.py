@@ -5,7 +5,10 @@ trivial and a hundred thousand of them do not burden the garbage collector:
 
     state := epoch:i16 coordinator_epoch:i32 appended_ms:i64 transaction_first_offset:i64 batch*
     batch := first_sequence:i32 last_offset_delta:i32 base_offset:i64 timestamp_ms:i64
-             oldest first, at most five
+             oldest first, at most five; the last may be one more, without a sequence
+
+A batch without a sequence (-1) has been moved here from the partition that its producer wrote to, where its
+sequence counts; it begins a transaction, and nothing is ever compared with it.
 
 Rules, in this order (Kafka's ProducerAppendInfo, 4.3):
 
@@ -58,6 +61,13 @@ class ProducerStamp(NamedTuple):
     first_sequence: int
     record_count: int
     is_transactional: bool = False
+
+
+def sequenceless(stamp: ProducerStamp | None, record_count: int) -> ProducerStamp | None:
+    """Return the stamp of a batch moved to another stream; only that of a transaction has one."""
+    if stamp is None or not stamp.is_transactional:
+        return None
+    return stamp._replace(first_sequence=-1, record_count=record_count)
 
 
 class New(NamedTuple):
@@ -206,6 +216,10 @@ class StreamProducers:
             epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(before)
             if epoch == stamp.epoch:
                 batches = before[max(STATE_BYTES, len(before) - (BATCHES_KEPT - 1) * BATCH_BYTES) :]
+                if stamp.first_sequence < 0:
+                    batches = _numbered(before)
+                elif batches and _ends_unnumbered(before):
+                    batches = _numbered(before)[-(BATCHES_KEPT - 1) * BATCH_BYTES :]
         if stamp.is_transactional and first_offset == NO_OFFSET:
             first_offset = base_offset
         state = _STATE.pack(stamp.epoch, coordinator_epoch, now_ms, first_offset)
@@ -293,11 +307,24 @@ class StreamProducers:
 
 
 def _next_sequence(state: bytes) -> int:
-    """Return the sequence after the last batch; 0 when the epoch has none."""
+    """Return the sequence after the last batch that has one; 0 when the epoch has none."""
     if len(state) == STATE_BYTES:
         return 0
     first_sequence, last_offset_delta, _, _ = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)
+    if first_sequence < 0:
+        return _next_sequence(state[:-BATCH_BYTES])
     return int(first_sequence + last_offset_delta + 1) & _SEQUENCE_MASK
+
+
+def _ends_unnumbered(state: bytes) -> bool:
+    """Whether the last batch, of which there is one, has no sequence: the sign of a little-endian number."""
+    return state[3 - BATCH_BYTES] > 0x7F
+
+
+def _numbered(state: bytes) -> bytes:
+    """Return the batches of a state that have a sequence."""
+    batches = state[STATE_BYTES:]
+    return batches[:-BATCH_BYTES] if batches and _ends_unnumbered(state) else batches
 
 
 def _duplicate(state: bytes, stamp: ProducerStamp, epoch: int, expected: int) -> Duplicate:
@@ -318,7 +345,7 @@ def _describe(producer_id: int, state: bytes) -> ProducerDescription:
     epoch, coordinator_epoch, _, first_offset = _STATE.unpack_from(state)
     last_sequence = timestamp_ms = -1
     if len(state) > STATE_BYTES:
-        last_sequence = (_next_sequence(state) - 1) & _SEQUENCE_MASK
+        last_sequence = (_next_sequence(state) - 1) & _SEQUENCE_MASK if _numbered(state) else -1
         timestamp_ms = _BATCH.unpack_from(state, len(state) - BATCH_BYTES)[3]
     return ProducerDescription(
         producer_id, epoch, last_sequence, timestamp_ms, coordinator_epoch, first_offset

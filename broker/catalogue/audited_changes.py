@@ -97,6 +97,12 @@ def _partitions_added(record: records.PartitionsAdded, catalogue: Catalogue) -> 
     )
 
 
+def _partition_split(record: records.PartitionSplit, catalogue: Catalogue) -> Change:
+    topic = catalogue.by_id[UUID(hex=record.topic_id)]
+    after = {"parent": record.parent, "child": record.growth.first_partition, "cut": record.cut}
+    return Change("topic.split", "topic", topic.name, {"partitions": topic.planned_count}, after)
+
+
 def _topic_deleted(record: records.TopicDeleted, catalogue: Catalogue) -> Change:
     topic = catalogue.by_id.get(UUID(hex=record.topic_id))
     if topic is None:
@@ -227,6 +233,7 @@ AUDITED: Final[dict[type[Any], Callable[[Any, Catalogue], Change] | None]] = {
     records.DirectoryRemoved: None,
     records.TopicCreated: _topic_created,
     records.PartitionsAdded: _partitions_added,
+    records.PartitionSplit: _partition_split,
     records.TopicDeleted: _topic_deleted,
     records.TopicConfigs: _topic_configs,
     records.ViewReloaded: _view_reloaded,

@@ -8,6 +8,7 @@ database but `default`, and there as long as a view shows them.
 
     payload := JSON {"type": create | grow | alter | drop | delete, "topic", "id", "time", ...}
     create, grow, alter also have "partitions" and "configs", kawal.columns among them
+    grow by a split also has "split": the "parent", the "child" that it got, and the "cut", an offset in it
     delete has "partition" and "before": a client has deleted the records below that offset.  It is written on
     the partition's vnode only
 """
@@ -17,12 +18,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import (
     CatalogueRecord,
     PartitionsAdded,
+    PartitionSplit,
     TopicConfigs,
     TopicCreated,
 )
@@ -46,7 +49,12 @@ CHANGES_STREAM: Final = (1 << 62) + 1
 KIND_HEADER: Final = ("kawal.kind", b"meta")
 
 
-_KINDS: Final[dict[type, str]] = {TopicCreated: "create", PartitionsAdded: "grow", TopicConfigs: "alter"}
+_KINDS: Final[dict[type, str]] = {
+    TopicCreated: "create",
+    PartitionsAdded: "grow",
+    PartitionSplit: "grow",
+    TopicConfigs: "alter",
+}
 
 
 class CatalogueChanges:
@@ -60,12 +68,12 @@ class CatalogueChanges:
 
     def confirmed(self, record: CatalogueRecord, wall_ms: int) -> None:
         """Write the change of a topic that a durable record of the catalogue makes, if any."""
-        if not isinstance(record, TopicCreated | PartitionsAdded | TopicConfigs):
+        if not isinstance(record, TopicCreated | PartitionsAdded | PartitionSplit | TopicConfigs):
             return
         topic = self._catalogue.by_id.get(UUID(hex=record.topic_id))
         # Of a topic that is being deleted only that change is written.
         if topic is not None and topic.view is None:
-            self._write(_KINDS[type(record)], topic, wall_ms)
+            self._write(_KINDS[type(record)], topic, wall_ms, _split(record))
 
     def deleted(self, topic: Topic, wall_ms: int) -> None:
         """Write the deletion of a topic, which is durable."""
@@ -79,12 +87,14 @@ class CatalogueChanges:
             told = {"partition": partition.index, "before": before}
             self._append(partition.vnode, "delete", topic, _payload("delete", topic, wall_ms, told))
 
-    def _write(self, kind: str, topic: Topic, wall_ms: int) -> None:
+    def _write(
+        self, kind: str, topic: Topic, wall_ms: int, more: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         if topic.internal or not self._wanted(topic.database):
             return
         told: dict[str, Any] = {}
         if kind != "drop":
-            told = {"partitions": topic.partition_count, "configs": topic.configs}
+            told = {"partitions": topic.partition_count, "configs": topic.configs, **more}
         payload = _payload(kind, topic, wall_ms, told)
         for vnode in self._vnodes[topic.database]:
             if self._append(vnode, kind, topic, payload):
@@ -124,6 +134,12 @@ class CatalogueChanges:
         """Forget the changes on these vnodes, which are dropped."""
         for vnode in vnodes:
             self._written.pop(vnode, None)
+
+
+def _split(record: TopicCreated | PartitionsAdded | PartitionSplit | TopicConfigs) -> Mapping[str, Any]:
+    if not isinstance(record, PartitionSplit):
+        return {}
+    return {"split": {"parent": record.parent, "child": record.growth.first_partition, "cut": record.cut}}
 
 
 def _payload(kind: str, topic: Topic, wall_ms: int, more: Mapping[str, Any]) -> bytes:

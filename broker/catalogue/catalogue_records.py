@@ -104,6 +104,8 @@ class TopicCreated(msgspec.Struct, tag="topic_created", frozen=True, kw_only=Tru
     replication_factor: int = 1
     configs: dict[str, str] = {}
     view: ViewDefinition | None = None
+    one_vnode: bool = False
+    """Whether all partitions lie on `first_vnode`, as those do that split."""
 
 
 class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_only=True):
@@ -121,6 +123,20 @@ class PartitionsAdded(msgspec.Struct, tag="partitions_added", frozen=True, kw_on
     vnode_count: int = 0
     first_partition: int = -1
     ends: tuple[int, ...] = ()
+
+
+class PartitionSplit(msgspec.Struct, tag="partition_split", frozen=True, kw_only=True):
+    """A partition was split in place: `growth` is the new one, and the rest is what became whose.
+
+    From offset `cut` on the parent gets no key whose place (groups/partition_tree.py) is `bound` or above.
+    """
+
+    topic_id: str
+    growth: PartitionsAdded
+    parent: int
+    cut: int
+    bound: int
+    at_ms: int
 
 
 class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
@@ -261,6 +277,7 @@ CatalogueRecord: TypeAlias = (
     | DirectoryRemoved
     | TopicCreated
     | PartitionsAdded
+    | PartitionSplit
     | TopicDeleted
     | TopicConfigs
     | ViewReloaded

@@ -18,6 +18,7 @@ from broker.catalogue.catalogue_records import (
     TopicCreated,
 )
 from broker.catalogue.live_config import CLUSTER
+from broker.catalogue.split_rules import check_may_split
 from broker.catalogue.topic_admin import check_name
 from broker.catalogue.topic_configs import checked as checked_topic
 from broker.catalogue.topic_configs import server_default
@@ -139,6 +140,7 @@ class TopicResource:
             )
         check_changeable(self._topic, "its definition is settled; delete it and make another")
         check_columns_kept(self._topic, result, self._metadata.catalogue)
+        check_may_split(self._topic, result)
         self._quarantine(self._topic, result, 0)
         return result
 

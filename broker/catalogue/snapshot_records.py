@@ -21,6 +21,7 @@ from broker.catalogue.catalogue_records import (
     FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
+    PartitionSplit,
     ScramCredentials,
     TopicConfigs,
     TopicCreated,
@@ -44,7 +45,7 @@ class SnapshotRecords:
         match record:
             case TopicCreated():
                 self._by_subject[TopicCreated, record.topic_id] = [record]
-            case PartitionsAdded():
+            case PartitionsAdded() | PartitionSplit():
                 self._by_subject[TopicCreated, record.topic_id].append(record)
             case TopicConfigs() | ViewReloaded():
                 known = self._by_subject[TopicCreated, record.topic_id]

@@ -14,6 +14,7 @@ from uuid import UUID
 from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.catalogue.guards import check_room, check_view_room
+from broker.catalogue.split_rules import check_may_grow, check_name_may_split, splits
 from broker.catalogue.topic_configs import checked
 from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
 from broker.catalogue.view_admin import (
@@ -114,6 +115,7 @@ def new_topic_record(
         return _new_view_record(new, catalogue=catalogue, config=config, random=random, wall_ms=wall_ms)
     check_not_windowed(new.configs)
     configs = _check_configs(new.configs, config)
+    check_name_may_split(new.name, configs)
     database = _database(new.configs, catalogue)
     if new.assignments:
         partition_count, replication_factor = _check_assignments(new, config)
@@ -135,6 +137,7 @@ def new_topic_record(
         created_ms=wall_ms,
         replication_factor=replication_factor,
         configs=with_default(new.name, configs, database.configs),
+        one_vnode=splits(configs),
     )
 
 
@@ -283,6 +286,8 @@ def growth_record(
     Raises: RequestError, with 37 when it has as many or more, with 39 for assignments that do not fit.
     """
     added = count - topic.planned_count
+    if added > 0:
+        check_may_grow(topic)
     if added < 0:
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, durability_of
+from broker.catalogue.split_rules import check_splitting
 from broker.config.config import Config
 from broker.config.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
 from broker.config.config_layers import ConfigLayers
@@ -95,6 +96,7 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
         )
     _check_validation(kept, settings, config)
     _check_format(kept, config)
+    check_splitting(kept, settings)
     return kept
 
 

@@ -15,6 +15,7 @@ from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, Topic
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
 from broker.catalogue.orphans import Orphan, adoption, raise_ids, report, unowned
+from broker.catalogue.split_plan import tree_of
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
 from broker.catalogue.topic_configs import KnownSettings
 from broker.catalogue.topics import Catalogue, Topic
@@ -33,6 +34,8 @@ from wal.errors import WalError
 
 if TYPE_CHECKING:
     from random import Random
+
+    from groups.partition_tree import PartitionTree
 
 logger = logging.getLogger("kawal.broker")
 
@@ -96,6 +99,12 @@ class TopicDirectory:
     def _vnode_of(self, topic: Topic, index: int) -> Vnode:
         """Return the vnode on which a partition lies for its whole life."""
         return self._vnodes[topic.database][topic.vnode_index(index)]
+
+    def tree(self, topic: Topic) -> PartitionTree:
+        """Return the tree of a topic whose partitions may split."""
+        if topic.tree is None:
+            topic.tree = tree_of(topic)
+        return topic.tree
 
     def vnodes_of(self, topic: Topic) -> Sequence[Vnode]:
         """Return the vnodes on which the topic's partitions lie, or may lie."""

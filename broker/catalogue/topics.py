@@ -12,11 +12,9 @@ it if the computer failed now.  A start replays durable records in one step.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 from uuid import UUID
 
 from broker.catalogue.acl_table import AclTable
@@ -31,6 +29,7 @@ from broker.catalogue.catalogue_records import (
     FeatureLevel,
     GroupConfigs,
     PartitionsAdded,
+    PartitionSplit,
     ProducerIdBlock,
     ScramCredentials,
     StreamIdsUsed,
@@ -47,18 +46,29 @@ from broker.catalogue.reload_plan import plan_reload, plan_topic_configs
 from broker.catalogue.security_plan import plan_security
 from broker.catalogue.settings_plan import Settings, Told, plan_level, plan_nothing, plan_settings
 from broker.catalogue.snapshot_records import SnapshotRecords
+from broker.catalogue.split_plan import plan_split
 from broker.catalogue.stream_table import StreamTable, runs_of
 from broker.catalogue.token_table import TokenTable
+from broker.catalogue.topic import (
+    AUDIT_TOPIC,
+    INTERNAL_TOPICS,
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Topic,
+)
 from broker.config.topic_names import collision_key
 
-if TYPE_CHECKING:
-    from broker.config.topic_settings import TopicSettings
-    from broker.storage.partition import Partition
-
-OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
-SHARE_STATE_TOPIC = "__share_group_state"
-AUDIT_TOPIC = "__kawal_audit"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC, AUDIT_TOPIC})
+__all__ = [
+    "AUDIT_TOPIC",
+    "INTERNAL_TOPICS",
+    "OFFSETS_TOPIC",
+    "SHARE_STATE_TOPIC",
+    "TRANSACTIONS_TOPIC",
+    "Catalogue",
+    "Change",
+    "Topic",
+]
 
 
 class Change(NamedTuple):
@@ -66,90 +76,6 @@ class Change(NamedTuple):
 
     confirm: Callable[[], object]
     undo: Callable[[], object]
-
-
-class Topic:
-    """One topic: its identity, its streams and its own configs.
-
-    `partition_count` counts the partitions that clients may use, `planned_count` also those whose record is
-    not durable yet.  `recorded` is False until the topic's own record is durable.
-
-    `settings` are the effective values that the produce and fetch paths need, made at their first use and
-    forgotten when the configs change; `partitions` holds the partitions used so far.
-    A topic with a `view` is only a definition: it has no streams, and as many partitions as its source.
-    """
-
-    __slots__ = (
-        "configs",
-        "created_ms",
-        "database",
-        "first_vnode",
-        "growth_ends",
-        "name",
-        "partition_count",
-        "partitions",
-        "planned_count",
-        "ranges",
-        "recorded",
-        "replication_factor",
-        "settings",
-        "spreads",
-        "topic_id",
-        "view",
-    )
-
-    def __init__(self, record: TopicCreated) -> None:
-        self.name = record.name
-        self.topic_id = UUID(hex=record.topic_id)
-        self.database = record.database
-        self.first_vnode = record.first_vnode
-        self.created_ms = record.created_ms
-        self.replication_factor = record.replication_factor
-        self.configs = dict(record.configs)
-        self.view: ViewDefinition | None = record.view
-        # (first partition, first stream id) of each run of partitions that were made together.
-        self.ranges: list[tuple[int, int]] = [(0, record.first_stream)]
-        self.spreads: list[int] = [record.vnode_count]  # of each run: the vnodes over which it is spread
-        self.growth_ends: list[tuple[int, ...]] = []  # the partitions' ends at each growth, () if not noted
-        self.partition_count = self.planned_count = record.partition_count
-        self.recorded = False
-        self.settings: TopicSettings | None = None
-        self.partitions: dict[int, Partition] = {}
-
-    def forget_settings(self) -> None:
-        """Have the effective settings computed anew."""
-        self.settings = None
-
-    @property
-    def internal(self) -> bool:
-        """True for the topics that only the broker itself may write."""
-        return self.name in INTERNAL_TOPICS
-
-    @property
-    def first_partition_count(self) -> int:
-        """The number of partitions that the topic was made with."""
-        return self.ranges[1][0] if len(self.ranges) > 1 else self.planned_count
-
-    def stream_id(self, partition_index: int) -> int:
-        """Return the stream that holds the partition, the same for the partition's whole life."""
-        assert 0 <= partition_index < self.planned_count
-        assert self.view is None, "a view has no streams"
-        run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
-        first_partition, first_stream = self.ranges[run]
-        return first_stream + partition_index - first_partition
-
-    def vnode_index(self, partition_index: int) -> int:
-        """Return the vnode of the topic's database on which a partition lies for its whole life."""
-        run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
-        return (self.first_vnode + partition_index) % self.spreads[run]
-
-    def stream_ids(self) -> Iterator[int]:
-        """Return every stream of the topic, planned ones too, by partition; a view has none."""
-        if self.view is not None:
-            return iter(())
-        ends = [first for first, _ in self.ranges[1:]] + [self.planned_count]
-        runs = zip(self.ranges, ends, strict=True)
-        return chain.from_iterable(range(stream, stream + end - first) for (first, stream), end in runs)
 
 
 class Catalogue:
@@ -161,6 +87,7 @@ class Catalogue:
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[UUID, Topic] = {}
         self.streams: StreamTable[Topic] = StreamTable()
+        self.split_topics: dict[str, Topic] = {}  # those with splits
         self._records = SnapshotRecords()
         self.next_stream = 1
         self.deleted_streams: set[int] = set()  # those that may still be in the logs; only they are dropped
@@ -227,8 +154,8 @@ class Catalogue:
         match record:
             case TopicCreated():
                 return self._plan_topic(record)
-            case PartitionsAdded():
-                return self._plan_growth(record)
+            case PartitionsAdded() | PartitionSplit():
+                return self._plan_partitions(record)
             case TopicDeleted():
                 return self._plan_deletion(self.by_id[UUID(hex=record.topic_id)])
             case TopicConfigs() | ViewReloaded():
@@ -285,6 +212,19 @@ class Catalogue:
             done()
             for view in self.views_over_database(record.name):
                 self._follow(view)
+
+        return Change(confirm, undo)
+
+    def _plan_partitions(self, record: PartitionsAdded | PartitionSplit) -> Change:
+        if isinstance(record, PartitionsAdded):
+            return self._plan_growth(record)
+        topic = self.by_id[UUID(hex=record.topic_id)]
+        done, undo = plan_split(topic, record, self._plan_growth(record.growth))
+
+        def confirm() -> None:
+            done()
+            if self.by_name.get(topic.name) is topic:
+                self.split_topics[topic.name] = topic
 
         return Change(confirm, undo)
 
@@ -354,6 +294,8 @@ class Catalogue:
         self.by_id[topic.topic_id] = topic
         self.streams.add(topic)
         self.collision_names[collision_key(topic.name)] = topic.name
+        if topic.tree is not None and topic.tree.splits:
+            self.split_topics[topic.name] = topic
         self._count(topic, topic.planned_count)
         if topic.view is not None:
             by_source, key = self._source_of(topic.view)
@@ -378,6 +320,7 @@ class Catalogue:
 
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
+        self.split_topics.pop(topic.name, None)
         del self.by_id[topic.topic_id]
         self.streams.remove(topic)
         self.collision_names.pop(collision_key(topic.name), None)

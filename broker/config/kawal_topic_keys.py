@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.config.config_keys import ConfigType, Key, Value
+from broker.config.split_keys import SPLIT_KEYS
 from broker.config.table_keys import DECLARE_KEY
 from broker.config.topic_names import name_problem
 from broker.config.view_bounds import parse_bound, parse_speed
@@ -351,6 +352,7 @@ KAWAL_TOPIC_KEYS: Final = {
         SHARE_TTL_KEY,
         SHARE_DELETED_KEY,
         QUEUE_LENGTH_KEY,
+        *SPLIT_KEYS,
         SCHEMA_SHOWN,
         SOURCE_SHOWN,
     )

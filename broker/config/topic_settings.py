@@ -44,6 +44,12 @@ class TopicSettings:
     kawal_queue_max_records: int = -1
     kawal_share_ttl_ms: int = -1
     kawal_share_deleted: tuple[str, ...] = ()
+    kawal_partition_autosplit_mode: str = "disabled"
+    kawal_partition_autosplit_up_percent: int = 90
+    kawal_partition_autosplit_window_ms: int = 300_000
+    kawal_partition_autosplit_max_active: int = 32
+    kawal_split_gate_max_wait_ms: int = -1
+    """-1: for ever."""
     kawal_columns: str = ""
     """The declared columns, if values are checked against them."""
 
@@ -60,7 +66,7 @@ class TopicSettings:
     @property
     def checks_records(self) -> bool:
         """Whether every record of a produced batch is checked, as is needed to write it anew."""
-        return self.kawal_check_records == "open" or bool(self.kawal_session_headers)
+        return self.kawal_check_records == "open" or bool(self.kawal_session_headers) or self.routes_records
 
     @property
     def dedups(self) -> bool:
@@ -80,7 +86,14 @@ class TopicSettings:
     @property
     def opens_batches(self) -> bool:
         """Whether produced batches are opened at all."""
-        return self.compacts or self.checks_records or self.dedups or self.checks_values
+        return (
+            self.compacts or self.checks_records or self.dedups or self.checks_values or self.routes_records
+        )
+
+    @property
+    def routes_records(self) -> bool:
+        """Whether the server chooses the partition of records with keys, as partitions may split."""
+        return self.kawal_partition_autosplit_mode != "disabled"
 
     @property
     def append_time(self) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from broker.errors import RequestError
 from broker.loop.slices import Until
 from groups.transactions.enlisting import Member
-from groups.transactions.transaction import TV2, TopicPartition
+from groups.transactions.transaction import TV1, TV2, TopicPartition
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -92,6 +92,23 @@ class Admission:
                 ErrorCode.INVALID_TXN_STATE, "the record is not part of a transaction that is open"
             )
 
+    def has_all(self, sent_to: Batch, others: list[Batch]) -> bool:
+        """Whether nothing is left to ask before a batch is stored in other partitions than it was sent to.
+
+        A refused one is refused when it is stored.
+        """
+        if self._refused.get(sent_to.place) or any(self._refused.get(batch.place) for batch in others):
+            return True
+        return all(batch.is_open or self._is_guarded(batch.partition, batch.producer_id) for batch in others)
+
+    def add(self, batches: list[Batch], own: Callable[[], None]) -> Generator[Until, None, None]:
+        """Make partitions part of the transaction that its client does not know of."""
+        asked = [batch for batch in batches if not batch.is_open]
+        self._guard(asked)
+        member = Member(self._transactional_id, asked[0].producer_id, asked[0].epoch)
+        version = TV2 if self._version >= ENLISTS_SINCE else TV1
+        yield from self._enlist(member, asked, own, client_version=version)
+
     def release(self) -> None:
         """Give back the guards."""
         for stream_id, producer_id in self._guards:
@@ -134,7 +151,7 @@ class Admission:
         )
 
     def _enlist(
-        self, member: Member, asked: list[Batch], own: Callable[[], None]
+        self, member: Member, asked: list[Batch], own: Callable[[], None], client_version: int = TV2
     ) -> Generator[Until, None, None]:
         """Enlist the batches' partitions; again, if they have waited for the transaction before to end."""
         places = frozenset(batch.place for batch in asked)
@@ -142,7 +159,7 @@ class Admission:
             stored = _Answer()
             now_ms = self._coordinators.now_ms
             with self._coordinators.transactions.step(now_ms) as machine:
-                machine.enlist(member, places, stored.take, now_ms, client_version=TV2)
+                machine.enlist(member, places, stored.take, now_ms, client_version=client_version)
             yield from self._await(stored, member, asked, own)
             if stored.code or all(self._is_guarded(batch.partition, batch.producer_id) for batch in asked):
                 return

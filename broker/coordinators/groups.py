@@ -11,6 +11,7 @@ from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, offsets_topic
 from broker.catalogue.topics import OFFSETS_TOPIC
 from broker.coordinators.group_settings import group_config, group_settings, share_group_config
+from broker.coordinators.node_splits import NodeSplits
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.call import Call
 from broker.loop.loop import Loop
@@ -37,8 +38,10 @@ class GroupKind:
 
     topic_name = OFFSETS_TOPIC
 
-    def __init__(self, metadata: Metadata, loop: Loop, random: Random) -> None:
+    def __init__(self, metadata: Metadata, loop: Loop, random: Random, shares: Callable[[], Shares]) -> None:
+        """`shares()` returns the share coordinator."""
         self._metadata = metadata
+        self._shares = shares
         self._loop = loop
         self._random = random
 
@@ -51,6 +54,7 @@ class GroupKind:
         metadata = self._metadata
         config = group_config(metadata.live_config)
         return Coordinator(
+            splits=NodeSplits(metadata, self._loop, self._shares),
             config=replace(config, offsets_topic_num_partitions=partition_count),
             topics=metadata.catalogue,
             random=self._random,
@@ -81,7 +85,7 @@ class Groups(CoordinatorRuntime[Coordinator]):
     def __init__(
         self, metadata: Metadata, loop: Loop, random: Random, now_ms: int, shares: Callable[[], Shares]
     ) -> None:
-        super().__init__(GroupKind(metadata, loop, random), metadata, loop, now_ms)
+        super().__init__(GroupKind(metadata, loop, random, shares), metadata, loop, now_ms)
         self._shares = shares
         self._states: ShareStates | None = None
 

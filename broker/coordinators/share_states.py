@@ -33,6 +33,7 @@ from wal.disk import DiskError
 from wal.errors import WalError
 
 if TYPE_CHECKING:
+    from broker.catalogue.topic import Topic
     from broker.coordinators.shares import Shares
     from groups.coordinator import Coordinator
 
@@ -140,6 +141,8 @@ class ShareStates:
         if topic is None or index >= topic.partition_count:
             return None
         partition = self._metadata.topics.partition(topic, index)
+        if topic.tree is not None and self._has_parent(group_id, topic, index):
+            return partition.log_start
         overrides = self._metadata.catalogue.group_configs.get(group_id) or {}
         reset = group_configs.value("share.auto.offset.reset", overrides, self._metadata.live_config.layers)
         assert isinstance(reset, str)
@@ -148,6 +151,14 @@ class ShareStates:
             partition, reset, clock.wall_ms(clock.turn_ms), self._loop.scheduler.offload
         )
         return offset
+
+    def _has_parent(self, group_id: str, topic: Topic, index: int) -> bool:
+        """Whether a group has a state in the parent of a partition: then it begins at its start."""
+        assert topic.tree is not None
+        split = topic.tree.made_by(index)
+        if split is None:
+            return False
+        return self._shares().position(ShareKey(group_id, topic.topic_id, split.parent)) is not None
 
 
 def start_offset(

@@ -12,6 +12,7 @@ from broker.coordinators.runtime import CoordinatorRuntime
 from broker.coordinators.share_settings import limits_of
 from broker.loop.loop import Loop
 from broker.storage.vnode import Vnode
+from groups.errors import NotLoaded
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
 from groups.share.state_records import ShareKey
@@ -68,6 +69,14 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
             self.on_freed(freed)
         if self.on_archiving is not None and (archiving := self._machine.take_archiving()):
             self.on_archiving(archiving)
+
+    def position(self, key: ShareKey) -> int | None:
+        """Return the first offset that a group has not done with; None if it has no state, or not yet."""
+        try:
+            found = self._machine.find(key)
+        except NotLoaded:
+            return None
+        return None if found is None else found.start
 
     def state_vnode(self, key: ShareKey) -> Vnode | None:
         """Return the vnode whose log takes the state of a share-partition now; None while there is none."""

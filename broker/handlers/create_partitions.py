@@ -2,13 +2,16 @@
 
 Behaviour: a topic grows to `count` partitions; it never shrinks.  A topic named twice is refused.  A view
 grows with the topic it reads, so it answers POLICY_VIOLATION.  A request that asks for more partitions than
-kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.
+kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.  Growth of a topic that holds
+records is logged with what it does to the order of keys.  Topics whose partitions split
+(kawal.partition.autosplit.mode) answer INVALID_PARTITIONS.
 Differences from Apache Kafka: Kafka counts records of its metadata log instead, at most 10,000.
 Version notes: v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED.
 """
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,8 +34,11 @@ from protocol.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
+    from broker.catalogue.catalogue_records import PartitionsAdded
     from broker.catalogue.topics import Catalogue, Topic
     from broker.core import Broker
+
+logger = logging.getLogger("kawal.broker")
 
 TOPICS_PER_SLICE = 25
 """The number of topics grown without a pause."""
@@ -101,9 +107,23 @@ def _grow(
         check_quota(call, record.count)
         if not call.request.validate_only:
             broker.metadata_log.append(record, call.received_ms)
+            _warn(broker, topic, record)
     except RequestError as error:
         return _refused(asked.name, error)
     return CreatePartitionsTopicResult(name=asked.name)
+
+
+def _warn(broker: Broker, topic: Topic, record: PartitionsAdded) -> None:
+    """Log what becomes of the order of keys, if the topic has records."""
+    partitions = (broker.topics.partition(topic, index) for index in range(min(topic.partition_count, 100)))
+    if any(partition.log_end for partition in partitions):
+        logger.warning(
+            "topic %r grows from %d to %d partitions: new records of a key may go to another partition and be"
+            " read before earlier ones; with kawal.partition.autosplit.mode partitions split in order",
+            topic.name,
+            record.first_partition,
+            record.first_partition + record.count,
+        )
 
 
 def _added(catalogue: Catalogue, asked: CreatePartitionsTopic) -> int:

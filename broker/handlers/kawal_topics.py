@@ -1,8 +1,9 @@
 """KawalTopics: v0.  Kawal's own API, for its command line; it is never advertised to Kafka clients.
 
 Behaviour: describes topics (all but the internal ones) with what Kafka's answers leave out; drops them by
-force, that is whatever subscribes to them, with all other refusals of DeleteTopics; or gives a view another
-definition (RELOAD), and answers the fetches that wait for it.  The answer leaves when changes are durable.
+force, that is whatever subscribes to them, with all other refusals of DeleteTopics; gives a view another
+definition (RELOAD), and answers the fetches that wait for it; or splits a partition (SPLIT).  The answer
+leaves when changes are durable.
 A name given twice answers INVALID_REQUEST once.
 Differences from Apache Kafka: Kafka has no such API, and closes the connection.
 Version notes: none.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from broker.catalogue.split_rules import splits
 from broker.catalogue.view_admin import shown_configs
 from broker.config.kawal_topic_keys import COLUMNS_KEY, VALUE_FORMAT_KEY
 from broker.errors import RequestError
@@ -98,6 +100,9 @@ def _act(
                 raise RequestError(ErrorCode.INVALID_REQUEST, "A statement is needed to reload a view.")
             broker.reload_view(topic, item.statement, call.received_ms)
             pending.made(result)
+        case TopicAction.SPLIT:
+            broker.splits.split(topic, item.partition, call.received_ms)
+            pending.made(result)
         case unknown:
             raise RequestError(ErrorCode.INVALID_REQUEST, f"There is no action {unknown}.")
 
@@ -112,6 +117,8 @@ def _describe(broker: Broker, topic: Topic, result: TopicResult) -> None:
     if view is None:
         result.kind, result.columns = LOG, topic.configs.get(COLUMNS_KEY.name, "")
         result.value_format = topic.configs.get(VALUE_FORMAT_KEY.name, "")
+        if splits(topic.configs):
+            result.tree = broker.splits.rows(topic)
         return
     result.kind, result.source, result.meta = view.kind, view.source, view.meta
     result.statement, result.schema = view.statement, shown_configs(topic).get("kawal.schema", "")

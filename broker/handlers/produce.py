@@ -2,17 +2,19 @@
 
 Behaviour: one record batch per partition, checked by its header and CRC, patched and otherwise appended as it
 came; records are opened only on compacted topics, for doubtful timestamps, and where kawal.check.records,
-kawal.dedup, kawal.schema.validation or kawal.session.headers ask for it.  acks=all and acks=1 answer when the
-vnode's frame is synced and its records can be read, acks=0 never; an error with acks=0 closes the connection,
-the only way to report it.  Until its records are safe, a request with acks=0 counts as in progress: a client
-that sends without waiting is read no faster than the disk writes.  Idempotent producers are checked against
-the last five batches of each partition.
+kawal.dedup, kawal.schema.validation, kawal.session.headers or kawal.partition.autosplit.mode ask for it.
+acks=all and acks=1 answer when the vnode's frame is synced and its records can be read, acks=0 never; an
+error with acks=0 closes the connection, the only way to report it.  Until its records are safe, a request
+with acks=0 counts as in progress: a client that sends without waiting is read no faster than the disk writes.
+Idempotent producers are checked against the last five batches of each partition.
 Differences from Apache Kafka: null records answer INVALID_RECORD (Kafka never answers); every storage fault
 answers KAFKA_STORAGE_ERROR (56), not UNKNOWN_SERVER_ERROR, as idempotent Java producers retry only that; a
 batch of more than 20,000 records whose header gives no credible greatest timestamp answers INVALID_TIMESTAMP.
 On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or the base offset is -1.  With
 kawal.session.headers records of the producers named get headers.  With kawal.schema.validation a value that
 does not fit answers INVALID_RECORD; REQUEST_TIMED_OUT: the registry did not answer, and nothing was stored.
+With kawal.partition.autosplit.mode records with keys are stored in the partition that has the key; the base
+offset is -1 if some of a batch were moved.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).
@@ -32,14 +34,21 @@ from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.coordinators.transactional_rights import denial, is_denied
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps, in_slices, in_thread, size_of
-from broker.loop.stats import Cause
+from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices, in_thread
 from broker.security.authorized_operations import Operation
-from broker.storage.append import Rewriting, any_length, append_batch
-from broker.storage.deduplication import Placement
+from broker.storage.append import any_length, append_batch
+from broker.storage.batch_changes import Rewriting
+from broker.storage.deduplication import Placement, targets_of
 from broker.storage.inspection import Inspection, inspect, takes_long
+from broker.storage.pending_produce import (
+    ACKS_NONE,
+    PARTITIONS_PER_SLICE,
+    PendingProduce,
+    answer_nothing,
+    partition_count,
+)
+from broker.storage.routing import Router
 from broker.storage.value_inspection import inspected_values
-from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -57,11 +66,6 @@ if TYPE_CHECKING:
     from broker.config.topic_settings import TopicSettings
     from broker.core import Broker
     from broker.storage.partition import Partition
-
-ACKS_NONE = 0
-
-PARTITIONS_PER_SLICE = 100
-"""The number of batches appended without a pause, if each is small."""
 
 APPENDS_PER_COMMIT = 1_000
 """The batches of one request that wait for the disk together; a commit of so many takes a few ms."""
@@ -81,95 +85,6 @@ _TELLING_LOG_START = frozenset(
     }
 )
 """Refusals that give the log start, as retention may have deleted a producer's batches (KIP-360)."""
-
-
-class PendingProduce:
-    """An answer that is complete except for the disk.
-
-    What a step has appended is awaited from the end of that step: if it is lost, the log gives out the same
-    versions again, and only its waiters learn of the loss.
-    """
-
-    __slots__ = ("_resume", "appends", "call", "lost", "offload", "outstanding", "response")
-
-    def __init__(self, call: Call[ProduceRequest], response: ProduceResponse, offload: Offload) -> None:
-        self.call = call
-        self.response = response
-        self.offload = offload
-        # The appends of the present step.
-        self.appends: dict[Vnode, VnodeAppends] = {}
-        self.lost = False
-        # The vnodes that are awaited, and one for the steps of the request itself.
-        self.outstanding = 1
-        self._resume: Callable[[], None] | None = None
-
-    def add(self, vnode: Vnode, version: int, answer: PartitionProduceResponse) -> None:
-        """Add a batch that was appended up to this version."""
-        appends = self.appends.get(vnode)
-        if appends is None:
-            appends = self.appends[vnode] = VnodeAppends(self)
-        appends.version = version
-        appends.answers.append(answer)
-
-    def await_appends(self) -> None:
-        """Await what the present step has appended."""
-        appends, self.appends = self.appends, {}
-        self.outstanding += len(appends)
-        for vnode, part in appends.items():
-            vnode.wait_durable(part.version, part, self.call.received_ms)
-
-    def until_settled(self) -> Until:
-        """Wait until all that has been appended so far is on the disk, or lost."""
-
-        def start(resume: Callable[[], None]) -> None:
-            if self.outstanding == 1:
-                resume()
-            else:
-                self._resume = resume
-
-        return Until(start)
-
-    def settled(self) -> None:
-        """Count down; answer after the last one."""
-        self.outstanding -= 1
-        if self.outstanding == 1 and self._resume is not None:
-            resume, self._resume = self._resume, None
-            resume()
-        if self.outstanding:
-            return
-        if self.call.request.acks == ACKS_NONE:
-            answer_nothing(self.call, failed=self.lost)
-        elif partition_count(self.call.request) > PARTITIONS_PER_SLICE:
-            self.call.reply_in_thread(self.response, self.offload)
-        else:
-            self.call.reply(self.response)
-
-
-class VnodeAppends:
-    """The batches that one step has appended to one vnode; they become durable, or are lost, together."""
-
-    __slots__ = ("answers", "pending", "version")
-
-    def __init__(self, pending: PendingProduce) -> None:
-        self.pending = pending
-        self.answers: list[PartitionProduceResponse] = []
-        # Of the last record.
-        self.version = -1
-
-    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
-        """Settle the batches."""
-        if error is not None:
-            self.pending.lost = True
-            for answer in self.answers:
-                answer.error_code = error
-                answer.base_offset = -1
-                answer.error_message = "the records could not be made durable; see the server's log"
-        self.pending.settled()
-
-
-def partition_count(request: ProduceRequest) -> int:
-    """Return the number of partitions that the request names, or one too high for a slice."""
-    return size_of(request.topic_data, lambda topic: topic.partition_data, enough=PARTITIONS_PER_SLICE)
 
 
 def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | WaitingSteps:
@@ -251,6 +166,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
         answers: list[PartitionProduceResponse] = []
         for data in topic_data.partition_data:
             inspection = None
+            routed = False
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
                 if settings.checks_values or (settings.opens_batches and takes_long(data.records)):
@@ -258,13 +174,21 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                     inspection = yield from _inspected_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call, topic_data)
-            answer = _produce(broker, call, topic, data, pending, inspection, admission)
-            while isinstance(answer, Rewriting):
+                routed = settings.routes_records
+            rewriting: Rewriting | None = None
+            while True:
+                if routed:
+                    inspection = yield from _until_routed(
+                        broker, call, topic_data, data, pending, inspection, admission
+                    )
+                    topic = _find_topic(broker, call, topic_data)
+                answer = _produce(broker, call, topic, data, pending, inspection, admission, rewriting)
+                if not isinstance(answer, Rewriting):
+                    break
                 pending.await_appends()
-                made = yield from in_thread(broker.scheduler.offload, answer.made)
+                # What is a repetition, or belongs elsewhere, may change meanwhile; then it is made once more.
+                rewriting = yield from in_thread(broker.scheduler.offload, answer.made)
                 topic = _find_topic(broker, call, topic_data)
-                # What is a repetition may have changed as well; then it is made once more.
-                answer = _produce(broker, call, topic, data, pending, inspection, admission, made)
             answers.append(answer)
             done += 1
             if not done % ITEMS_PER_STEP:
@@ -284,6 +208,53 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
     pending.await_appends()
     pending.settled()
     return PARKED
+
+
+def _until_routed(
+    broker: Broker,
+    call: Call[ProduceRequest],
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    pending: PendingProduce,
+    inspection: Inspection | None,
+    admission: Admission | None,
+) -> Generator[Until, None, Inspection | None]:
+    """Wait until a batch can be stored in all partitions that its records belong to; return what it has.
+
+    No split of the topic is on its way then, and a transaction has all of these partitions.
+    """
+
+    def pause() -> None:
+        pending.await_appends()
+        if not call.data_owned:
+            _own_records(call)
+
+    while True:
+        topic = _find_topic(broker, call, topic_data)
+        if isinstance(topic, RequestError) or data.records is None or len(data.records) < HEADER_BYTES:
+            return inspection
+        settings, header = broker.topics.settings(topic), read_batch_header(data.records)
+        if not settings.routes_records:
+            return inspection
+        if broker.topics.tree(topic).pending is not None:
+            pause()
+            yield broker.splits.until_settled()
+            continue
+        if inspection is None or inspection.settings != settings:
+            inspection = inspect(data.records, settings)
+        if admission is None or not header.is_transactional or not 0 <= data.index < topic.partition_count:
+            return inspection
+        partition = broker.topics.partition(topic, data.index)
+        place = _place(broker, partition, settings)
+        targets = [
+            Batch(broker.topics.partition(topic, target), header.producer_id, header.producer_epoch)
+            for target in targets_of(inspection, place)
+            if target != partition.index
+        ]
+        if admission.has_all(Batch(partition, header.producer_id, header.producer_epoch), targets):
+            return inspection
+        pause()
+        yield from admission.add(targets, pause)
 
 
 def _inspected_in_thread(
@@ -335,6 +306,7 @@ def _produce(
             inspection=inspection,
             admission=admission,
             place=_place(broker, partition, settings) if settings.dedups else None,
+            router=_router(broker, partition.topic, settings) if settings.routes_records else None,
             rewriting=rewriting,
             check_length=_length_check(broker, partition.topic),
         )
@@ -359,7 +331,13 @@ def _produce(
     if settings.kawal_partition_write_bytes_per_sec > 0 and data.records is not None:
         from broker.storage.write_speed import count_write
 
-        count_write(broker, call, pending.response, partition, settings, len(data.records))
+        here = max(0, len(data.records) - sum(size for _, size in result.moved))
+        for written, size_bytes in ((partition, here), *result.moved):
+            count_write(broker, call, pending.response, written, settings, size_bytes)
+            if settings.routes_records:
+                broker.splits.written(written, size_bytes, settings)
+        if settings.routes_records:
+            broker.splits.sample(partition, inspection, settings)
     return answer
 
 
@@ -369,7 +347,12 @@ def _length_check(broker: Broker, topic: Topic) -> Callable[[int], None]:
 
 def _place(broker: Broker, partition: Partition, settings: TopicSettings) -> Placement:
     vnodes = broker.topics.vnodes_of(partition.topic)
-    return Placement(partition, vnodes, settings, broker.clock.settled_wall_ms)
+    router = _router(broker, partition.topic, settings) if settings.routes_records else None
+    return Placement(partition, vnodes, settings, broker.clock.settled_wall_ms, router)
+
+
+def _router(broker: Broker, topic: Topic, settings: TopicSettings) -> Router:
+    return Router(broker.topics.tree(topic), partial(broker.topics.partition, topic), settings)
 
 
 def _tells_log_start(error: RequestError) -> bool:
@@ -391,10 +374,3 @@ def _find_partition(
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     check_writable(topic)
     return partition
-
-
-def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
-    """End a produce with acks=0 without an answer; close the connection if it failed."""
-    call.drop()
-    if failed:
-        call.connection.close("a produce with acks=0 failed", Cause.ACKS_NONE)

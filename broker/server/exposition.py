@@ -98,6 +98,7 @@ GAUGES: Final = {
     "receive_slab_bytes": "Memory into which large requests are received; recent records may lie in it.",
     "requests_in_work_bytes": "Memory of requests that are unanswered or still arriving.",
     "answers_unsent_bytes": "Memory of answers that clients have not taken yet.",
+    "partitions_from_splits": "Partitions that were made by splits.",
     "producer_bindings": "Named producers whose last number is remembered (kawal.dedup=seqno).",
     "topics": "Topics.",
     "partitions": "Partitions.",

@@ -6,26 +6,26 @@ Source: the order of checks is that of Kafka 4.3's UnifiedLog.append (records, t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from broker.config.session_headers import session_headers
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
+from broker.storage.batch_changes import BatchChanges, Changed, Rewriting
 from broker.storage.deduplication import Judged, Placement, judge
 from broker.storage.inspection import Inspection, inspect, takes_long
+from broker.storage.moved_parts import Targets, TransactionCheck, append_parts
 from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
 from broker.storage.produce_times import stamp_times
-from broker.storage.rewriting import rewritten
+from broker.storage.routing import Router, moved_by_key
 from protocol.batch_check import BatchRefused, check_batch
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
 from protocol.record_reader import Headers
-from protocol.records import (
-    BatchHeader,
-)
+from protocol.records import BatchHeader
 from wal.disk import DiskError
 from wal.errors import StreamDropped, WalError
 from wal.producer_errors import (
@@ -51,52 +51,18 @@ ALL_NEW = Judged(frozenset(), None)
 """The verdict on a batch of a topic without kawal.dedup=seqno."""
 
 
-class TransactionCheck(Protocol):
-    """Says which transactional batches may be stored."""
-
-    def check(self, partition: Partition, header: BatchHeader) -> None:
-        """Check that a batch is part of its producer's open transaction.  Raises: RequestError."""
-
-
 class AppendResult(NamedTuple):
     """The producer's answer about its batch, due only when `version` is as safe as it asked for.
 
-    `base_offset` is -1 for a batch of nothing but repetitions, of which nothing was stored.
+    `base_offset` is -1 for a batch of nothing but repetitions, of which nothing was stored, and for one of
+    which records were stored in other partitions.
     """
 
     base_offset: int
     append_time_ms: int
     version: int
-
-
-class Rewriting(NamedTuple):
-    """A large batch with changes that a thread has to make: append it again with them."""
-
-    dropped: frozenset[int]
-    added: Headers
-    batch: memoryview
-    """The batch as it came, with its timestamps set."""
-    rest: bytearray | None = None
-    """The batch without some records and with the headers added, once it is made."""
-    expands: bool = False
-    """Whether it was not made, as readers would refuse what it expands to."""
-
-    def made(self) -> Rewriting:
-        """Return it with the changed batch; for a thread."""
-        rest = rewritten(self.batch, self.dropped, self.added)
-        return self._replace(rest=rest, expands=rest is None)
-
-    def result(self, settings: TopicSettings) -> memoryview:
-        """Return the batch made.  Raises: RequestError when headers have made it too large."""
-        rest = self.rest
-        limit = min(settings.max_message_bytes, settings.segment_bytes)
-        if rest is None or (self.added and len(rest) > limit):
-            size = "expands to more than readers accept" if rest is None else f"has {len(rest)} bytes"
-            raise RequestError(
-                ErrorCode.MESSAGE_TOO_LARGE,
-                f"with the topic's kawal.session.headers the batch {size}; the topic takes {limit} bytes",
-            )
-        return memoryview(rest)
+    moved: tuple[tuple[Partition, int], ...] = ()
+    """The partitions that others of its records were stored in, and the bytes that they take there."""
 
 
 def any_length(_count: int) -> None:
@@ -113,6 +79,7 @@ def append_batch(
     inspection: Inspection | None = None,
     admission: TransactionCheck | None = None,
     place: Placement | None = None,
+    router: Router | None = None,
     rewriting: Rewriting | None = None,
     check_length: Callable[[int], None] = any_length,
 ) -> AppendResult | Rewriting:
@@ -120,7 +87,8 @@ def append_batch(
 
     `wall_ms` is the time of day. `inspection` is what `inspect` has found, if that was called already.
     `admission` tells which transactional batches may be stored; without it none. A topic with
-    kawal.dedup=seqno needs the `place`. `check_length(count)` refuses what a queue has no room for.
+    kawal.dedup=seqno needs the `place`, one whose partitions split the `router`. `check_length(count)`
+    refuses what a queue has no room for.
     A Rewriting is returned when nothing was appended yet; `rewriting` is the last one, made.
     Raises: RequestError, with Kafka's code; nothing was appended.
     """
@@ -128,12 +96,8 @@ def append_batch(
     check_produce(partition, header, settings)
     if header.is_transactional:
         _check_transaction(admission, partition, header)
-    if settings.opens_batches and (inspection is None or inspection.settings != settings):
-        if settings.checks_values:
-            raise RequestError(
-                ErrorCode.REQUEST_TIMED_OUT, "the topic's settings changed while its values were checked"
-            )
-        inspection = inspect(batch, settings)
+    if settings.opens_batches:
+        inspection = _inspected(batch, settings, inspection)
     append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection)
     stamp = _stamp(header)
     try:
@@ -143,23 +107,24 @@ def append_batch(
                 # The original may still be on its way to the disk: wait for everything appended so far.
                 return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
         check_length(header.last_offset_delta + 1)
-        new = _judged(header, inspection, place)
-        if new.dropped and new.write is None and stamp is None:
+        new = _judged(header, partition, inspection, place, router)
+        if new.dropped and not new.is_new and stamp is None:
             # All of it is stored already, in an append that may still be on its way to the disk.
             partition.vnode.repeated_records += len(new.dropped)
             return AppendResult(-1, append_time_ms, partition.vnode.last_version)
-        rest = _rest(call, batch, new.dropped, settings, rewriting)
-        if isinstance(rest, Rewriting):
-            return rest
-        appended = partition.vnode.log.append(partition.stream_id, rest, producer=stamp, named=new.write)
+        changed = _changed(call, batch, new, settings, rewriting)
+        if isinstance(changed, Rewriting):
+            return changed
+        if isinstance(changed, Changed):
+            assert router is not None, "only in topics whose partitions split are records moved"
+            targets = Targets(router, admission, settings)
+            stored = append_parts(partition, header, changed, new, stamp, targets)
+            return AppendResult(-1, append_time_ms, partition.vnode.last_version, stored)
+        appended = partition.vnode.log.append(partition.stream_id, changed, producer=stamp, named=new.write)
     except ProducerError as error:
         raise RequestError(_PRODUCER_CODES[type(error)], str(error)) from error
-    except StreamDropped as error:
-        raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
     except (WalError, DiskError) as error:
-        if stamp is not None:
-            partition.vnode.log.append_refused(partition.stream_id, stamp)
-        raise storage_error(error) from error
+        raise _not_stored(partition, stamp, error) from error
     partition.vnode.last_version = appended.version
     partition.vnode.repeated_records += len(new.dropped)
     return AppendResult(appended.base_offset, append_time_ms, appended.version)
@@ -190,9 +155,17 @@ def _check_content(
     return append_time_ms
 
 
-def _judged(header: BatchHeader, inspection: Inspection | None, place: Placement | None) -> Judged:
+def _judged(
+    header: BatchHeader,
+    partition: Partition,
+    inspection: Inspection | None,
+    place: Placement | None,
+    router: Router | None,
+) -> Judged:
     if inspection is None or inspection.numbered is None:
-        return ALL_NEW
+        if router is None or inspection is None:
+            return ALL_NEW
+        return ALL_NEW._replace(moved=moved_by_key(inspection.hashes, partition.index, router.tree))
     assert place is not None, "a topic with kawal.dedup=seqno needs the logs of its other partitions"
     return judge(inspection.numbered, header, place)
 
@@ -209,22 +182,48 @@ def _stamp(header: BatchHeader) -> ProducerStamp | None:
     )
 
 
-def _rest(
+def _not_stored(
+    partition: Partition, stamp: ProducerStamp | None, error: WalError | DiskError
+) -> RequestError:
+    """Return the refusal of a batch that the log has not taken; later ones must not come before it."""
+    if isinstance(error, StreamDropped):
+        return RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if stamp is not None:
+        partition.vnode.log.append_refused(partition.stream_id, stamp)
+    return storage_error(error)
+
+
+def _inspected(batch: memoryview, settings: TopicSettings, found: Inspection | None) -> Inspection:
+    """Return what is in a batch, by the settings in effect.  Raises: RequestError."""
+    if found is not None and found.settings == settings:
+        return found
+    if settings.checks_values:
+        raise RequestError(
+            ErrorCode.REQUEST_TIMED_OUT, "the topic's settings changed while its values were checked"
+        )
+    return inspect(batch, settings)
+
+
+def _changed(
     call: Call[ProduceRequest],
     batch: memoryview,
-    dropped: frozenset[int],
+    new: Judged,
     settings: TopicSettings,
     made: Rewriting | None,
-) -> memoryview | Rewriting:
-    """Return the batch to store, or what a thread has to do for it.  Raises: RequestError."""
+) -> memoryview | Changed | Rewriting:
+    """Return the batch to store, as several where records are moved, or what a thread has to do for it.
+
+    Raises: RequestError.
+    """
     added: Headers = ()
     if settings.kawal_session_headers:
         added = session_headers(settings.kawal_session_headers, call.client_id, call.request.transactional_id)
-    if not dropped and not added:
+    if not new.dropped and not added and not new.moved:
         return batch
-    if made is not None and (made.rest is not None or made.expands) and made[:2] == (dropped, added):
+    changes = BatchChanges(new.dropped, added, new.moved)
+    if made is not None and made.fits(changes):
         return made.result(settings)
-    asked = Rewriting(dropped, added, batch)
+    asked = Rewriting(changes, batch)
     return asked if takes_long(batch) else asked.made().result(settings)
 
 

@@ -13,14 +13,16 @@ answer NOT_ENOUGH_REPLICAS, which every client repeats:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker.config.kawal_topic_keys import BINDING_MAX_KEY, ROUTING_KEY
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
+from broker.storage.inspection import Inspection
 from broker.storage.numbered_records import NumberedRecords
 from broker.storage.partition import Partition
+from broker.storage.routing import Router, targets_by_key
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader
@@ -41,6 +43,8 @@ class Placement(NamedTuple):
     settings: TopicSettings
     settled_ms: int
     """The time of day by which bindings expire: not that of a clock that has just jumped."""
+    router: Router | None = None
+    """In topics whose partitions split: what says where a producer's records go."""
 
     @property
     def scope(self) -> int:
@@ -51,6 +55,14 @@ class Placement(NamedTuple):
     def since_ms(self) -> int:
         """The time of the oldest batch whose number still counts."""
         return self.settled_ms - self.settings.kawal_producer_binding_ttl_ms
+
+    def target_of(self, name: bytes, state: NamedState | None) -> Partition:
+        """Return the partition that takes a producer's records, where it is bound or not."""
+        if self.router is None:
+            return self.partition
+        bound = None if state is None else index_of(self.partition, state.stream_id)
+        index = self.router.of_name(name, self.partition.index, bound)
+        return self.partition if index == self.partition.index else self.router.partition(index)
 
     def remembers(self, state: NamedState) -> bool:
         """Whether a producer's state has not expired; it does not as long as a transaction has written it."""
@@ -64,6 +76,29 @@ class Judged(NamedTuple):
     """The records, by index, that are repetitions."""
     write: NamedWrite | None
     """The numbers to be stored with the others; None when there are no others."""
+    moved: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The records, by index, that go to other partitions."""
+    moved_writes: Mapping[int, NamedWrite] = {}
+    """By such a partition: the numbers to be stored with them. `write` has those of the rest."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether anything is to be stored."""
+        return self.write is not None or bool(self.moved)
+
+
+class _Target:
+    """The part of a batch for one partition."""
+
+    __slots__ = ("added", "indexes", "partition", "seqnos")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.seqnos: dict[bytes, tuple[int, int]] = {}
+        # Producers that are new in the partition.
+        self.added = 0
+        # The records, unless it is the partition that the batch was sent to.
+        self.indexes: list[int] = []
 
 
 class _Known(NamedTuple):
@@ -91,26 +126,59 @@ def judge(numbered: NumberedRecords, header: BatchHeader, place: Placement) -> J
         )
     transaction = header.producer_id if header.is_transactional else NONE
     dropped = set(numbered.repeated)
-    seqnos: dict[bytes, tuple[int, int]] = {}
-    added = 0
+    by_target: dict[int, _Target] = {}
     for name, run in numbered.runs.items():
         known = _known(name, transaction, place)
-        if known.state is not None:
+        partition = place.target_of(name, known.state)
+        if known.state is not None and place.router is None:
             _check_binding(name, known.state, place)
         repeated = run.repeated(known.last)
         dropped.update(repeated)
         if len(repeated) < len(run.indexes):
             if known.is_locked:
                 raise _try_again(name, "an open transaction has written with this id")
-            seqnos[name] = (known.decided, run.seqnos[-1])
-            added += known.state is None or known.state.stream_id != place.partition.stream_id
-    if not seqnos:
-        return Judged(frozenset(dropped), None)
-    if added:
-        _check_room(added, place)
-    if transaction != NONE:
-        _check_transaction(seqnos, transaction, place.partition)
-    return Judged(frozenset(dropped), NamedWrite(place.scope, seqnos, place.settled_ms))
+            target = by_target.get(partition.index)
+            if target is None:
+                target = by_target[partition.index] = _Target(partition)
+            target.seqnos[name] = (known.decided, run.seqnos[-1])
+            if known.state is None or known.state.stream_id != partition.stream_id:
+                target.added += 1
+            if partition is not place.partition:
+                target.indexes.extend(run.indexes[len(repeated) :])
+    for target in by_target.values():
+        if target.added:
+            _check_room(target.added, place, target.partition)
+        if transaction != NONE:
+            _check_transaction(target.seqnos, transaction, target.partition)
+    return _judged(frozenset(dropped), by_target, place)
+
+
+def _judged(dropped: frozenset[int], by_target: dict[int, _Target], place: Placement) -> Judged:
+    writes = {
+        index: NamedWrite(place.scope, target.seqnos, place.settled_ms) for index, target in by_target.items()
+    }
+    write = writes.pop(place.partition.index, None)
+    moved = tuple((index, tuple(sorted(by_target[index].indexes))) for index in sorted(writes))
+    return Judged(dropped, write, moved, writes)
+
+
+def targets_of(inspection: Inspection, place: Placement) -> set[int]:
+    """Return the partitions that the records of a batch belong to; none for those without a key."""
+    assert place.router is not None
+    if inspection.numbered is None:
+        return targets_by_key(inspection.hashes, place.router.tree)
+    return _targets_by_name(inspection.numbered.runs, place)
+
+
+def _targets_by_name(names: Iterable[bytes], place: Placement) -> set[int]:
+    named = place.partition.vnode.log.named_producers
+    found: set[int] = set()
+    for name in names:
+        state = named.of(place.scope, name)
+        if state is not None and not place.remembers(state):
+            state = None
+        found.add(place.target_of(name, state).index)
+    return found
 
 
 def _known(name: bytes, transaction: int, place: Placement) -> _Known:
@@ -147,8 +215,8 @@ def _check_binding(name: bytes, state: NamedState, place: Placement) -> None:
     )
 
 
-def _check_room(added: int, place: Placement) -> None:
-    partition, limit = place.partition, place.settings.kawal_producer_binding_max
+def _check_room(added: int, place: Placement, partition: Partition) -> None:
+    limit = place.settings.kawal_producer_binding_max
     named = partition.vnode.log.named_producers
     named.forget_idle(place.scope, place.since_ms, at_most=added + EXPIRED_PER_BATCH)
     count = named.count(partition.stream_id)
@@ -180,8 +248,4 @@ def shown(name: bytes) -> str:
 
 def index_of(partition: Partition, stream_id: int) -> int:
     """Return the number of the partition, of the same topic, that a stream holds."""
-    topic = partition.topic
-    for first_partition, first_stream in reversed(topic.ranges):
-        if stream_id >= first_stream:
-            return first_partition + stream_id - first_stream
-    raise AssertionError(f"stream {stream_id} is not of topic {topic.name!r}")
+    return partition.topic.partition_of(stream_id)

@@ -4,6 +4,7 @@
     kawal.check.records=open     everything that Kafka's validator refuses
     kawal.session.headers        the same, as the batch may be written anew
     kawal.dedup=seqno            the producers' names and numbers in the headers
+    kawal.partition.autosplit.mode   the hashes of keys, which say where they belong
     kawal.schema.validation      values that do not fit
 
 A large batch is inspected in a thread, before it is checked by its head; a small one on the event loop,
@@ -17,6 +18,7 @@ from typing import Final, NamedTuple
 from broker.config.topic_settings import TopicSettings
 from broker.storage.numbered_records import NumberedRecords, Numbering
 from broker.storage.value_checks import ValueCheck
+from groups.partition_tree import NO_KEY, hash_of
 from protocol.compression import Codec
 from protocol.errors import Malformed
 from protocol.record_reader import iter_records
@@ -51,6 +53,8 @@ class Inspection(NamedTuple):
     times: tuple[int, int] | None = None
     """The earliest and the latest timestamp, if records are checked and one has a timestamp."""
     numbered: NumberedRecords | None = None
+    hashes: tuple[int, ...] = ()
+    """The hash of each record's key (groups/partition_tree.py), where the server chooses partitions by it."""
     misfits: tuple[tuple[int, str], ...] = ()
     """The first records whose values do not fit, and why."""
     missing: frozenset[int] = frozenset()
@@ -77,6 +81,7 @@ def inspect(
     """Look at all records of a batch; takes 1 to 3 µs for each, beside decompression and `values`."""
     checks, compacts = settings.checks_records, settings.compacts
     numbering = Numbering() if settings.dedups else None
+    hashes: list[int] | None = [] if settings.routes_records and numbering is None else None
     keyless: list[int] = []
     times = NO_TIMES
     try:
@@ -92,6 +97,8 @@ def inspect(
                 keyless.append(index)
             if numbering is not None:
                 numbering.add(index, record.headers)
+            if hashes is not None:
+                hashes.append(NO_KEY if record.key is None else hash_of(record.key))
             if values is not None:
                 values.add(index, record)
         if values is not None:
@@ -103,6 +110,7 @@ def inspect(
         keyless=tuple(keyless),
         times=times if times != NO_TIMES else None,
         numbered=numbering.result() if numbering is not None else None,
+        hashes=tuple(hashes or ()),
         misfits=tuple(values.misfits) if values is not None else (),
         missing=values.missing if values is not None else frozenset(),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from broker.catalogue.topics import Topic
+    from broker.catalogue.topic import Topic
     from broker.security.quota_rates import TokenBucket
     from broker.storage.vnode import Vnode
     from wal.lookup import TimeHit

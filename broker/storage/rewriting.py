@@ -4,16 +4,20 @@ What is left keeps its offsets, timestamps, codec and producer: the sequence num
 count the records that were dropped, and so do the offsets that the answer gives to its records. Compaction
 leaves such gaps, too, and every client steps over them.
 
+Records that are moved to another partition are left out like dropped ones, and make a batch of their own
+there (broker/storage/routing.py).
+
 Headers that are added (kawal.session.headers) stand in place of a record's own of the same name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from protocol.compression import OUTPUT_BYTES_MAX
 from protocol.record_reader import Headers, Record, open_batch, records_in
 from protocol.record_writer import empty_batch, encode_batch
+from protocol.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
 
 HEADER_LENGTHS_BYTES = 10
 """The most bytes that the lengths of a header take, and the longer length of its record."""
@@ -27,14 +31,11 @@ def rewritten(
     None if readers would refuse it, because it expands to too much. About 2 µs for each record of 100 bytes.
     Raises: Malformed.
     """
-    header, body = open_batch(batch, OUTPUT_BYTES_MAX)
-    grows_by = sum(len(name.encode()) + len(value or b"") + HEADER_LENGTHS_BYTES for name, value in added)
-    if added and len(body) + header.record_count * grows_by > OUTPUT_BYTES_MAX:
+    opened = _opened(batch, added)
+    if opened is None:
         return None
-    records = [record for index, record in enumerate(records_in(header, body)) if index not in dropped]
-    if added:
-        names = {name for name, _ in added}
-        records = [_with_headers(record, names, added) for record in records]
+    header, every = opened
+    records = [record for index, record in enumerate(every) if index not in dropped]
     if not records:
         return empty_batch(
             header.base_offset,
@@ -55,6 +56,44 @@ def rewritten(
         append_time_ms=header.max_timestamp if header.is_append_time else None,
         transactional=header.is_transactional,
     )
+
+
+def moved_batches(
+    batch: bytes | bytearray | memoryview, moved: Iterable[tuple[int, Iterable[int]]], added: Headers = ()
+) -> list[bytearray] | None:
+    """Return a batch for each partition to which records are moved, with consecutive offsets from 0.
+
+    A transactional batch stays one of its transaction; none has a sequence. None as for `rewritten`.
+    Raises: Malformed.
+    """
+    opened = _opened(batch, added)
+    if opened is None:
+        return None
+    header, records = opened
+    return [
+        encode_batch(
+            [records[index]._replace(offset=offset) for offset, index in enumerate(indexes)],
+            codec=header.codec,
+            producer_id=header.producer_id if header.is_transactional else NO_PRODUCER_ID,
+            producer_epoch=header.producer_epoch if header.is_transactional else NO_PRODUCER_EPOCH,
+            append_time_ms=header.max_timestamp if header.is_append_time else None,
+            transactional=header.is_transactional,
+        )
+        for _, indexes in moved
+    ]
+
+
+def _opened(batch: bytes | bytearray | memoryview, added: Headers) -> tuple[BatchHeader, list[Record]] | None:
+    """Return a batch's header and records, each with the headers added; None if that makes too much."""
+    header, body = open_batch(batch, OUTPUT_BYTES_MAX)
+    grows_by = sum(len(name.encode()) + len(value or b"") + HEADER_LENGTHS_BYTES for name, value in added)
+    if added and len(body) + header.record_count * grows_by > OUTPUT_BYTES_MAX:
+        return None
+    records = list(records_in(header, body))
+    if added:
+        names = {name for name, _ in added}
+        records = [_with_headers(record, names, added) for record in records]
+    return header, records
 
 
 def _with_headers(record: Record, names: Container[str], added: Headers) -> Record:

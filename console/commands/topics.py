@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_alter(actions)
     _configure_delete(actions)
     _configure_delete_records(actions)
+    _configure_split(actions)
 
 
 def _configure_list(actions: Actions) -> None:
@@ -90,11 +91,15 @@ def _configure_describe(actions: Actions) -> None:
         examples=[
             ("topics describe orders", "partitions and offsets"),
             ("topics describe orders --all --json", "everything, for a program"),
+            ("topics describe orders --tree", "what its partitions were split from"),
         ],
         run=_describe,
     )
     _add_topics(parser)
     parser.add_argument("--all", action="store_true", help="show every configuration, not only those set")
+    parser.add_argument(
+        "--tree", action="store_true", help="show partitions that split, and what they were split from"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list")
 
 
@@ -187,6 +192,24 @@ def _configure_delete_records(actions: Actions) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be deleted, and delete nothing"
     )
+
+
+def _configure_split(actions: Actions) -> None:
+    parser = actions.add(
+        "split",
+        summary="split a partition in two",
+        description="""Split a partition of a topic with kawal.partition.autosplit.mode up or paused: a new
+            partition takes the upper part of its keys from now on.  Groups get it when they have read what
+            was written before.""",
+        examples=[
+            ("topics split orders --partition 0", "one partition more"),
+            ("topics split orders -p 1 --bootstrap 10.0.0.5:9092", "on another server"),
+        ],
+        run=_split,
+    )
+    parser.add_argument("topic", metavar="TOPIC", type=utf8, help="the topic")
+    add_bootstrap(parser)
+    parser.add_argument("--partition", "-p", metavar="N", type=int32, required=True, help="the partition")
 
 
 def _add_topics(parser: argparse.ArgumentParser, count: str = "+") -> None:
@@ -308,7 +331,20 @@ def _report(answers: list[dict[str, Any]], verb: str, forgiven: dict[int, str]) 
     return OK
 
 
+def _split(arguments: argparse.Namespace) -> int:
+    from console.split_trees import split_partition
+
+    split_partition(arguments.bootstrap, arguments.topic, arguments.partition)
+    print(f"split partition {arguments.partition} of {arguments.topic}")
+    return OK
+
+
 def _describe(arguments: argparse.Namespace) -> int:
+    if arguments.tree:
+        from console.split_trees import print_trees
+
+        print_trees(arguments.bootstrap, arguments.topics, as_json=arguments.json)
+        return OK
     listen_for_trouble()
     with admin_client(arguments.bootstrap) as client:
         found = client.describe_topics(arguments.topics)

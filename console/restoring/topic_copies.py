@@ -40,6 +40,7 @@ OWN: Final = 1
 
 SET, DELETE = 0, 1
 DATABASE_KEY: Final = "kawal.database"
+SPLIT_MODE_KEY: Final = "kawal.partition.autosplit.mode"
 QUARANTINE_KEY: Final = "kawal.quarantine"
 DERIVED: Final = frozenset({"kawal.durability", "kawal.source", "kawal.schema"})
 """Configurations that follow from others."""
@@ -99,8 +100,13 @@ class TopicCopies:
         self.partitions[topic] = partitions
 
     def _placed(self, configs: Mapping[str, str]) -> dict[str, str]:
-        """Return configurations as the copy has them."""
-        placed = {key: text for key, text in configs.items() if key != DATABASE_KEY}
+        """Return configurations as the copy has them.
+
+        The copy of a topic whose partitions split has the same partitions, which no longer split: the records
+        go where they were, and not where the tree of another topic would put their keys.
+        """
+        left_out = {DATABASE_KEY, SPLIT_MODE_KEY}
+        placed = {key: text for key, text in configs.items() if key not in left_out}
         if self._database != DEFAULT_DATABASE:
             placed[DATABASE_KEY] = self._database
         if placed.get(QUARANTINE_KEY):

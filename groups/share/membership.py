@@ -24,9 +24,11 @@ from groups.changes import nobody, nothing
 from groups.consumer_target import metadata_hash
 from groups.context import Context
 from groups.errors import GroupError, GroupFull, GroupNotFound, UnknownMember
+from groups.open_partitions import assign_open
 from groups.record_keys import GroupEpoch, TargetEpoch
 from groups.share.assignor_simple import assign_shared
 from groups.share.config import ShareGroupConfig
+from groups.share.gates import holds_back, share_withheld
 from groups.share.group_records import (
     InitializedTopic,
     ShareCurrent,
@@ -190,7 +192,7 @@ class ShareMembership:
                 group.is_stale = True
                 self._bump(changes, group)
                 self._assign(changes, group)
-            if group.is_stale:
+            if group.is_stale or holds_back(self._context, group):
                 self._refresh(changes, group)
             beat = _Beat(self, request, reply)
             self._start_session(group_id, member_id)
@@ -299,13 +301,16 @@ class ShareMembership:
             )
             for member_id, member in sorted(group.members.items())
         ]
-        counts = {
-            known[name].topic_id: _ready(group, known[name].topic_id, known[name].partition_count)
-            for name in group.names
-            if name in known
-        }
-        found = assign_shared(members, {topic_id: count for topic_id, count in counts.items() if count})
-        for member_id, topics in found.items():
+        counts: dict[UUID, int] = {}
+        closed: dict[UUID, frozenset[int]] = {}
+        for topic in [known[name] for name in group.names if name in known]:
+            held_back = share_withheld(self._context, group, topic.name, topic.topic_id)
+            count = _ready(group, topic.topic_id, topic.partition_count, held_back)
+            if count > len(held_back):
+                counts[topic.topic_id] = count
+                closed |= {topic.topic_id: held_back} if held_back else {}
+        found = assign_open(assign_shared, members, counts, closed) if closed else {}
+        for member_id, topics in (found or assign_shared(members, counts)).items():
             target = {topic_id: frozenset(indexes) for topic_id, indexes in topics.items()}
             if group.target.get(member_id) != target:
                 changes.put(ShareTargetKey(group.group_id, member_id), target)
@@ -322,9 +327,10 @@ class ShareMembership:
         for name in group.names:
             if name in known:
                 topic = known[name]
-                ready = _ready(group, topic.topic_id, topic.partition_count)
+                held_back = share_withheld(self._context, group, name, topic.topic_id)
+                ready = _ready(group, topic.topic_id, topic.partition_count, held_back)
                 for partition in range(ready, topic.partition_count):
-                    if not group.is_initialized(topic.topic_id, partition):
+                    if partition not in held_back and not group.is_initialized(topic.topic_id, partition):
                         yield topic.topic_id, partition
 
 
@@ -384,9 +390,10 @@ def _to_nobody(_: ShareGroupHeartbeatResponse) -> None:
     """Send no answer: the server removed the member on its own."""
 
 
-def _ready(group: ShareGroup, topic_id: UUID, count: int) -> int:
-    """Return how many of a topic's partitions, from the first on, have a state."""
+def _ready(group: ShareGroup, topic_id: UUID, count: int, held_back: frozenset[int]) -> int:
+    """Return how many of a topic's partitions, from the first on, have a state or are held back."""
     topic = group.initialized.get(topic_id)
     if topic is None:
         return 0
-    return next((index for index in range(count) if index not in topic.partitions), count)
+    missing = (index for index in range(count) if index not in topic.partitions and index not in held_back)
+    return next(missing, count)

@@ -14,14 +14,19 @@ class TopicAction(IntEnum):
     DESCRIBE = 0
     DROP = 1
     RELOAD = 2
+    SPLIT = 3
 
 
 @struct
 class TopicItem:
-    """One topic of a request; `statement` is the new definition of a view that is to be reloaded."""
+    """One topic of a request.
+
+    `statement` is the new definition of a view that is to be reloaded, `partition` the one to be split.
+    """
 
     name: str = wire(String)
     statement: str | None = wire(String, nullable="0+", default=None)
+    partition: int = wire(Int32, "0+", tag=0, default=-1)
 
 
 @message(api=ApiKey.KAWAL_TOPICS, versions="0", flexible="0+")
@@ -34,6 +39,30 @@ class KawalTopicsRequest:
     action: int = wire(Int8)  # a TopicAction
     topics: list[TopicItem] | None = wire(ArrayOf(TopicItem), nullable="0+", default=None)  # null: all
     force: bool = wire(Bool, default=False)  # DROP: whatever subscribes to it
+
+
+@struct
+class SplitPartition:
+    """One partition of a topic whose partitions split, or what is left of one before a split."""
+
+    partition: int = wire(Int32)
+    parent: int = wire(Int32, default=-1)
+    """The partition that it was split from; -1 for one that the topic was made with."""
+    parent_cut: int = wire(Int64, default=-1)
+    """The offset in the parent at which that was."""
+    start: int = wire(Int64, default=0)
+    """The log start."""
+    end: int = wire(Int64, default=-1)
+    """The offset at which it was split, of an inactive part; -1 of an active one."""
+    low: int = wire(Int64, default=0)
+    """The first place of its keys, in the range of its root."""
+    high: int = wire(Int64, default=0)
+    """The place after the last one."""
+    root: int = wire(Int32, default=-1)
+    bytes_per_second: int = wire(Int64, default=-1)
+    """The write speed; -1: not known."""
+    why_not: str = wire(String, default="")
+    """The reason why it was not split when it should have been."""
 
 
 @struct
@@ -59,6 +88,8 @@ class TopicResult:
     """The declared columns of a log, as kawal.columns has them."""
     value_format: str = wire(String, "0+", tag=0, default="")
     """The form of a log's values, as kawal.value.format has it; "" for JSON."""
+    tree: list[SplitPartition] = wire(ArrayOf(SplitPartition), "0+", tag=1, default=[])
+    """The partitions of a topic whose partitions split, and what is left of them from before a split."""
 
 
 @message(api=ApiKey.KAWAL_TOPICS, versions="0", flexible="0+")

@@ -13,7 +13,9 @@ from tests.broker.gateway import Gateway
 
 def test_groups_are_a_machine_of_a_kind() -> None:
     gateway = Gateway()
-    kind: Kind[Coordinator] = GroupKind(gateway.broker, gateway.broker, Random(1))
+    kind: Kind[Coordinator] = GroupKind(
+        gateway.broker, gateway.broker, Random(1), lambda: gateway.broker.coordinators.shares
+    )
     machine: Machine = kind.new_machine(7)
     assert (kind.topic_name, kind.new_topic().partition_count) == ("__consumer_offsets", 50)
     machine.loaded(range(7), gateway.now_ms)

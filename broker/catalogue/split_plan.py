@@ -1,0 +1,61 @@
+"""The effects of a record that splits a partition (groups/partition_tree.py).
+
+planned     clients do not see the new partition, and nothing is written to the topic
+durable     it is there, and takes its part of the keys
+lost        as if the split had never been asked for
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from broker.catalogue.catalogue_records import PartitionSplit
+from groups.partition_tree import PartitionTree, Split
+
+if TYPE_CHECKING:
+    from broker.catalogue.topic import Topic
+
+
+class Growth(Protocol):
+    """The planned change that adds the new partition."""
+
+    @property
+    def confirm(self) -> Callable[[], object]:
+        """The action for when it is durable."""
+
+    @property
+    def undo(self) -> Callable[[], object]:
+        """The action for when it is lost."""
+
+
+def tree_of(topic: Topic) -> PartitionTree:
+    """Return the topic's tree; a new one has the present partitions as roots."""
+    return topic.tree if topic.tree is not None else PartitionTree(topic.planned_count)
+
+
+def split_of(record: PartitionSplit) -> Split:
+    """Return the split that a record makes."""
+    return Split(record.parent, record.growth.first_partition, record.cut, record.bound, record.at_ms)
+
+
+def plan_split(
+    topic: Topic, record: PartitionSplit, growth: Growth
+) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Plan a split whose new partition is planned already; return what to do when it is durable, or lost."""
+    before, home, split = topic.tree, topic.home, split_of(record)
+    tree = before or PartitionTree(split.child)
+    topic.tree, tree.pending = tree, split
+    topic.home = topic.vnode_index(split.parent)
+
+    def confirm() -> None:
+        growth.confirm()
+        tree.pending = None
+        tree.apply(split)
+
+    def undo() -> None:
+        growth.undo()
+        tree.pending = None
+        topic.tree, topic.home = before, home
+
+    return confirm, undo

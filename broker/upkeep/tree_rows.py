@@ -1,0 +1,63 @@
+"""The partition tree of a topic for those who look at it: active partitions, and what came before a split.
+
+The part of a partition before a split is inactive: it can be read only. It is shown as long as retention has
+left something of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from groups.partition_tree import PLACES_END
+from protocol.messages.kawal_topics import SplitPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from broker.storage.partition import Partition
+    from broker.upkeep.partition_load import PartitionLoad
+    from groups.partition_tree import PartitionTree
+
+NO_END = -1
+"""The end of an active partition."""
+
+
+def tree_rows(
+    tree: PartitionTree,
+    partition_of: Callable[[int], Partition],
+    load_of: Callable[[Partition], tuple[PartitionLoad, int] | None],
+) -> list[SplitPartition]:
+    """Return the rows of a tree, by partition and offset; `load_of` returns a load and its rate."""
+    end = PLACES_END // tree.root_count + 1
+    rows = {index: SplitPartition(partition=index, root=index, high=end) for index in range(tree.root_count)}
+    inactive: list[SplitPartition] = []
+    for split in tree.splits:
+        parent = rows[split.parent]
+        before = SplitPartition(
+            partition=split.parent,
+            parent=parent.parent,
+            parent_cut=parent.parent_cut,
+            start=parent.start,
+            end=split.cut,
+            low=parent.low,
+            high=parent.high,
+            root=parent.root,
+        )
+        inactive.append(before)
+        rows[split.child] = SplitPartition(
+            partition=split.child,
+            parent=split.parent,
+            parent_cut=split.cut,
+            low=split.bound,
+            high=parent.high,
+            root=parent.root,
+        )
+        parent.start, parent.high = split.cut, split.bound
+    found = [*inactive, *rows.values()]
+    for row in found:
+        partition = partition_of(row.partition)
+        row.start = max(row.start, partition.log_start)
+        if row.end == NO_END and (known := load_of(partition)) is not None:
+            row.bytes_per_second, row.why_not = known[1], known[0].why_not
+    left = [row for row in found if row.end == NO_END or row.start < row.end]
+    return sorted(left, key=lambda row: (row.partition, row.start))

@@ -1,0 +1,84 @@
+"""Partitions that split: `kawal topics split`, and the tree of `kawal topics describe --tree`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from console.admin import check
+from console.errors import CommandError
+from console.tables import Cell, table
+from console.wire import ask
+from protocol.messages.kawal_topics import (
+    KawalTopicsRequest,
+    SplitPartition,
+    TopicAction,
+    TopicItem,
+    TopicResult,
+)
+
+HEADS = ("PARTITION", "STATE", "FROM", "START", "END", "KEYS", "BYTES/S", "NOTE")
+
+
+def split_partition(bootstrap: str, topic: str, partition: int) -> None:
+    """Split a partition.  Raises: CommandError with the server's sentence."""
+    item = TopicItem(name=topic, partition=partition)
+    (answer,) = ask(bootstrap, KawalTopicsRequest(action=TopicAction.SPLIT, topics=[item])).topics
+    check(answer.error_code, answer.error_message, topic)
+
+
+def print_trees(bootstrap: str, names: list[str], *, as_json: bool) -> None:
+    """Print the partition trees of topics.  Raises: CommandError, also for topics that do not split."""
+    items = [TopicItem(name=name) for name in names]
+    answers = ask(bootstrap, KawalTopicsRequest(action=TopicAction.DESCRIBE, topics=items)).topics
+    for answer in answers:
+        check(answer.error_code, answer.error_message, answer.name)
+        if not answer.tree:
+            raise CommandError(
+                f"{answer.name!r} has no partitions that split: kawal.partition.autosplit.mode is disabled"
+            )
+    if as_json:
+        print(json.dumps([tree_of(answer) for answer in answers], indent=2))
+    else:
+        print("\n\n".join(tree_text(answer) for answer in answers))
+
+
+def tree_of(topic: TopicResult) -> dict[str, Any]:
+    """Return a tree for programs; offsets and speeds that do not exist are null."""
+    return {
+        "name": topic.name,
+        "partitions": [
+            {
+                "partition": row.partition,
+                "active": row.end < 0,
+                "parent": None if row.parent < 0 else row.parent,
+                "parent_cut": None if row.parent < 0 else row.parent_cut,
+                "start_offset": row.start,
+                "cut": None if row.end < 0 else row.end,
+                "root": row.root,
+                "first_place": row.low,
+                "end_place": row.high,
+                "bytes_per_second": None if row.bytes_per_second < 0 else row.bytes_per_second,
+                "not_split": row.why_not or None,
+            }
+            for row in topic.tree
+        ],
+    }
+
+
+def tree_text(topic: TopicResult) -> str:
+    """Return a tree for people."""
+    return f"topic {topic.name}\n" + table(HEADS, [_row(row) for row in topic.tree])
+
+
+def _row(row: SplitPartition) -> tuple[Cell, ...]:
+    return (
+        row.partition,
+        "active" if row.end < 0 else "inactive",
+        None if row.parent < 0 else f"{row.parent} at {row.parent_cut}",
+        row.start,
+        None if row.end < 0 else row.end,
+        f"{row.root}:{row.low:08x}-{row.high:08x}",
+        None if row.bytes_per_second < 0 else row.bytes_per_second,
+        row.why_not or None,
+    )

@@ -1,0 +1,71 @@
+"""The gates of groups in topics whose partitions split: what was before a split is read first.
+
+    parent P [0, cut) --split--> P [cut, ...) and child [0, ...)
+
+A group gets a child when it has read the parent up to the cut, that is when it has committed so, or when
+retention has deleted what is before the cut; and its parent as well, if that is a child itself. A group that
+goes back to before the cut gives the child up again. So each key is read in order, and after a crash as well:
+what is read again is what was not committed, and no partition after it has been given out by then.
+
+What is withheld is left out of assignments. It is looked at again when the group commits in such a topic, and
+every few seconds as long as something is withheld. Members that assign partitions to themselves, without a
+group, are not held back; nothing in Fetch tells them from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from groups.context import Context
+from groups.offsets import NO_EXPIRY, NO_LEADER_EPOCH, Committed, offset_of
+
+NOTHING: Final[frozenset[int]] = frozenset()
+
+
+def withheld(context: Context, group_id: str, name: str) -> frozenset[int]:
+    """Return the partitions of a topic that a consumer group does not get yet."""
+    topic = context.splits.topics.get(name)
+    if topic is None or topic.tree is None:
+        return NOTHING
+    committed = context.offsets.topics(group_id).get(name, {})
+    found: set[int] = set()
+    for split in topic.tree.splits:
+        value = committed.get(split.parent)
+        position = None if value is None else offset_of(value)
+        is_open = split.parent not in found and context.splits.is_read(name, split, position)
+        if not is_open and not context.splits.is_forced(name, split):
+            found.add(split.child)
+    if found:
+        context.look_again(group_id)
+    return frozenset(found)
+
+
+def withheld_by_topic(context: Context, group_id: str, names: Collection[str]) -> dict[str, frozenset[int]]:
+    """Return what is withheld of these topics; without those of which nothing is."""
+    if not context.splits.topics:
+        return {}
+    found = {name: withheld(context, group_id, name) for name in names if name in context.splits.topics}
+    return {name: partitions for name, partitions in found.items() if partitions}
+
+
+def places_of(closed: Mapping[str, frozenset[int]]) -> frozenset[tuple[str, int]]:
+    """Return what is withheld as topics and partitions."""
+    return frozenset((name, index) for name, indexes in closed.items() for index in indexes)
+
+
+def begins_at(context: Context, group_id: str, name: str, partition: int) -> Committed | None:
+    """Return where a group without progress in a child begins there: at its start, if it has read the parent.
+
+    With auto.offset.reset=latest it would else leave out what came between the split and its assignment.
+    """
+    topic = context.splits.topics.get(name)
+    split = None if topic is None or topic.tree is None else topic.tree.made_by(partition)
+    if split is None:
+        return None
+    committed = context.offsets.topics(group_id).get(name, {})
+    while split is not None and split.parent not in committed:
+        split = topic.tree.made_by(split.parent)  # type: ignore[union-attr]
+    if split is None:
+        return None
+    return Committed(context.splits.log_start(name, partition), NO_LEADER_EPOCH, "", 0, NO_EXPIRY)

@@ -1,0 +1,78 @@
+"""The tree of a topic whose partitions split: a key has one partition, and keeps it until that is split."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from groups.partition_tree import HASH_MASK, PartitionTree, Split, hash_of
+from protocol.partitioner import partition_of
+
+
+def split(tree: PartitionTree, parent: int, bound: int | None = None) -> Split:
+    """Split a partition, in the middle unless told where."""
+    own = tree.range_of(parent)
+    child = tree.root_count + len(tree.splits)
+    made = Split(parent, child, 100 * child, (own.low + own.high) // 2 if bound is None else bound, 0)
+    tree.apply(made)
+    return made
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_before_the_first_split_keys_lie_where_kafkas_clients_put_them(count: int) -> None:
+    tree = PartitionTree(count)
+    keys = [b"%d" % number for number in range(200)] + [b"", b"x" * 100]
+    assert [tree.of(hash_of(key)) for key in keys] == [partition_of(key, count) for key in keys]
+
+
+def test_a_split_moves_the_upper_part_of_one_partition_and_nothing_else() -> None:
+    tree = PartitionTree(2)
+    hashes = [hash_of(b"%d" % number) for number in range(500)]
+    before = [tree.of(hashed) for hashed in hashes]
+    made = split(tree, 1)
+    for hashed, old in zip(hashes, before, strict=True):
+        moves = old == 1 and tree.place(hashed) >= made.bound
+        assert tree.of(hashed) == (2 if moves else old)
+
+
+@settings(max_examples=60)
+@given(
+    count=st.integers(1, 5),
+    choices=st.lists(st.integers(0, 1 << 30), max_size=12),
+    hashes=st.lists(st.integers(0, HASH_MASK), min_size=1, max_size=40),
+)
+def test_the_ranges_of_all_partitions_are_all_places_once(
+    count: int, choices: list[int], hashes: list[int]
+) -> None:
+    tree = PartitionTree(count)
+    for choice in choices:
+        parent = choice % (count + len(tree.splits))
+        own = tree.range_of(parent)
+        if own.can_split:
+            split(tree, parent, own.low + 1 + choice % (own.high - own.low - 1))
+    ranges = {index: tree.range_of(index) for index in range(count + len(tree.splits))}
+    for hashed in hashes:
+        owners = [
+            index
+            for index, own in ranges.items()
+            if own.root == hashed % count and own.low <= tree.place(hashed) < own.high
+        ]
+        assert owners == [tree.of(hashed)]
+        assert tree.root_of(owners[0]) == hashed % count
+    again = PartitionTree(count, tree.splits)
+    assert [again.of(hashed) for hashed in hashes] == [tree.of(hashed) for hashed in hashes]
+
+
+def test_a_partition_knows_the_split_that_made_it_and_those_of_its_own() -> None:
+    tree = PartitionTree(1)
+    first, second, third = split(tree, 0), split(tree, 1), split(tree, 0)
+    assert [tree.made_by(index) for index in range(4)] == [None, first, second, third]
+    assert list(tree.children_of(0)) == [first, third]
+
+
+def test_a_bound_outside_of_the_partition_is_a_fault() -> None:
+    tree = PartitionTree(1)
+    made = split(tree, 0)
+    with pytest.raises(AssertionError, match="outside"):
+        tree.apply(Split(0, 2, 0, made.bound + 1, 0))

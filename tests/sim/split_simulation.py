@@ -1,0 +1,272 @@
+"""Partitions that split under chance: splits anywhere, idempotent producers, crashes at any moment.
+
+SplitSimulation(seed).run()      raises AssertionError when a promise is broken
+
+S1   what was acknowledged can be read, after every crash
+S2   no record is stored twice, whatever is sent again, before and after splits
+S3   the records of a key, read in the order of the tree (a parent up to the cut, then the child), ascend
+S4   a split that was answered is there; each record lies where the tree says that it may
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from groups.partition_tree import PartitionTree, hash_of
+from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.record_reader import iter_records
+from protocol.records import check_crc, iter_batches
+from tests.broker.kit import creation, outcomes, producing
+from tests.broker.splits import keyed, splitting
+from tests.sim.clients import Link
+from tests.sim.scenario import Scenario
+from tests.sim.simulation import WALL_SHIFTS_MS
+from tests.sim.world import World
+from wal.segment import FileRange
+
+WRITERS = 4
+KEYS_EACH = 3
+BATCH_MAX = 5
+SPLITS_MAX = 12
+
+REPEATED = (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS)
+"""The errors after which a client sends again."""
+
+FACTOR = 1_000_000
+"""A record's value is its key's number times that, and the number of the record."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """An idempotent producer that sends all it has to one partition, whichever has its keys."""
+
+    number: int
+    partition: int
+    sent: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Key and value of every record, in order."""
+    acked: int = 0
+    """As many of them are acknowledged."""
+    batch: int = 0
+    """The size of the batch on its way, or to be sent again; 0: none."""
+    waiting: bool = False
+    link: Link | None = None
+
+    @property
+    def is_idempotent(self) -> bool:
+        return self.number > 0
+
+    def records(self) -> bytearray:
+        """Return the batch from where it is sure."""
+        producer = (100 + self.number, 0, self.acked) if self.is_idempotent else (-1, -1, -1)
+        return keyed(*self.sent[self.acked : self.acked + self.batch], producer=producer)
+
+
+class SplitSimulation(Scenario):
+    """One broker, one topic, producers and operators that split it."""
+
+    ADVANCES_MS = (1, 10, 100, 2_000, 20_000)
+    ROOMS_BYTES = (0, 1_000, 50_000)
+    CALLS_BEFORE_CUT_MAX = 20
+
+    def __init__(self, seed: int, *, steps: int = 500) -> None:
+        super().__init__(seed, steps=steps)
+        chance = self.chance
+        self.world = World(
+            chance,
+            snapshot_bytes=chance.choice((300, 1 << 20)),
+            kawal_vnodes=chance.choice((1, 2, 3)),
+            kawal_segment_bytes=chance.choice((8_000, 30_000)),
+            kawal_tail_cache_bytes=chance.choice((0, 20_000)),
+            checkpoint_ns=chance.choice((1, 500_000)),
+        )
+        self.roots = chance.choice((1, 1, 2, 3))
+        self.writers = [Writer(number, chance.randrange(self.roots)) for number in range(WRITERS)]
+        self.splits_answered = self.crashes = 0
+        self.operator: Link | None = None
+        self._table = [
+            (40, self._send),
+            (25, self._push_some),
+            (25, self._pull_some),
+            (45, self._work),
+            (3, self._split),
+            (4, self._advance),
+            (1, self._hang_up),
+            (0.3, self._jump),
+            (1.5, self._trouble),
+        ]
+
+    def _play(self) -> None:
+        configs = {
+            "kawal_partition_autosplit_mode": "paused",
+            "kawal_partition_write_bytes_per_sec": "100000000",
+        }
+        request = CreateTopicsRequest(topics=[creation("t", self.roots, **configs)])
+        Link(self.world).send(request, 7, lambda _answer: None)
+        self._exchange()
+        self._happen_by_chance()
+        self._happen(self._heal)
+        self._happen(self.chance.choice((self._stop, self._kill, self._settle)))
+        self._finish()
+        self.check()
+        self._happen(self._kill)
+        self.check()
+
+    def _finish(self) -> None:
+        """Let every producer send again what is not acknowledged, until all of it is."""
+        for writer in self.writers:
+            for _ in range(20):
+                if writer.acked == len(writer.sent):
+                    break
+                self._exchange()
+                if not writer.waiting and writer.acked < len(writer.sent):
+                    writer.batch = writer.batch or len(writer.sent) - writer.acked
+                    self._send_from(writer)
+                self._exchange()
+                self.world.advance(1_500)
+            else:
+                raise AssertionError(f"writer {writer.number} does not come to an end")
+
+    # --- what may happen -------------------------------------------------------------------------------
+
+    def _send(self) -> str:
+        writer = self.chance.choice(self.writers)
+        if writer.waiting:
+            return f"writer {writer.number} waits"
+        if not writer.batch:
+            writer.batch = self.chance.randint(1, BATCH_MAX)
+            for _ in range(writer.batch):
+                key = writer.number * KEYS_EACH + self.chance.randrange(KEYS_EACH)
+                writer.sent.append((b"key-%d" % key, b"%d" % (key * FACTOR + len(writer.sent))))
+        return self._send_from(writer)
+
+    def _send_from(self, writer: Writer) -> str:
+        if writer.link is None or not writer.link.is_open:
+            writer.link = Link(self.world)
+        writer.waiting = True
+
+        def answered(answer: Any) -> None:
+            writer.waiting = False
+            if answer is None:
+                return
+            (outcome,) = outcomes(answer)
+            if outcome.error_code:
+                assert outcome.error_code in REPEATED, outcome
+                return
+            writer.acked += writer.batch
+            writer.batch = 0
+
+        writer.link.send(producing(("t", writer.partition, writer.records())), 9, answered)
+        return f"writer {writer.number} sends {writer.batch} from {writer.acked}"
+
+    def _split(self) -> str:
+        if self.operator is None or not self.operator.is_open:
+            self.operator = Link(self.world)
+        topic = self.world.broker.catalogue.find("t")
+        if topic is None or topic.planned_count >= self.roots + SPLITS_MAX:
+            return "no split"
+        partition = self.chance.randrange(topic.partition_count)
+
+        def answered(answer: Any) -> None:
+            self.splits_answered += answer is not None and not answer.topics[0].error_code
+
+        self.operator.send(splitting(partition), 0, answered)
+        return f"split {partition}"
+
+    def _jump(self) -> str:
+        self.world.wall_shift_ms = self.chance.choice(WALL_SHIFTS_MS)
+        return f"the wall clock is {self.world.wall_shift_ms} ms ahead"
+
+    def _trouble(self) -> str:
+        trouble = self.chance.choice(
+            (
+                self._break, self._break_for_long, self._fill, self._heal, self._heal,
+                self._cut_power_soon, self._cut_power, self._kill, self._stop,
+            )
+        )  # fmt: skip
+        return trouble()
+
+    def _stop(self) -> str:
+        self._crash(self.world.stop)
+        return "stop"
+
+    def _cut_power(self) -> str:
+        self._power_fails(self.chance.choice((None, self.chance.randrange(60))))
+        return "cut power"
+
+    # --- what must hold --------------------------------------------------------------------------------
+
+    def _happen(self, step: Any) -> None:
+        broker = self.world.broker
+        super()._happen(step)
+        if broker is not self.world.broker:
+            self.crashes += 1
+            if self.world.is_sound():
+                self.check()
+
+    def check(self) -> None:
+        """Compare all records that can be read with what was acknowledged."""
+        topic = self.world.broker.find_topic("t")
+        tree = topic.tree or PartitionTree(topic.partition_count)
+        assert tree.pending is None
+        assert len(tree.splits) >= self.splits_answered, "a split that was answered is lost (S4)"
+        assert topic.partition_count == self.roots + len(tree.splits)
+        where: dict[bytes, list[tuple[int, int, int]]] = {}
+        for index in range(topic.partition_count):
+            for offset, key, value in self._read(index):
+                where.setdefault(key, []).append((index, offset, value))
+        for writer in self.writers:
+            self._check_writer(writer, tree, where)
+
+    def _check_writer(
+        self, writer: Writer, tree: PartitionTree, where: dict[bytes, list[tuple[int, int, int]]]
+    ) -> None:
+        stored: set[bytes] = set()
+        for key in {key for key, _ in writer.sent}:
+            path = _path_of(tree, key)
+            found: list[tuple[int, int, int]] = []
+            for index, offset, value in where.get(key, []):
+                assert index in path, f"{key!r} {value} lies in {index}, and belongs on {path} (S4)"
+                place, cut = path[index]
+                assert cut is None or offset < cut, f"{key!r} {value} is in {index} after the cut {cut} (S4)"
+                found.append((place, offset, value))
+            values = [value for _, _, value in sorted(found)]
+            if writer.is_idempotent:
+                assert len(set(values)) == len(values), f"{key!r} is stored twice: {values} (S2)"
+                assert values == sorted(values), f"{key!r} is out of order: {values} (S3)"
+            stored |= {b"%d" % value for value in values}
+        sure = {value for _, value in writer.sent[: writer.acked]}
+        assert sure <= stored, f"writer {writer.number} lost {sorted(sure - stored)} (S1)"
+
+    def _read(self, index: int) -> list[tuple[int, bytes, int]]:
+        """Return the offset, key and value of all records of a partition."""
+        broker = self.world.broker
+        partition = broker.topics.partition(broker.find_topic("t"), index)
+        found: list[tuple[int, bytes, int]] = []
+        offset = partition.log_start
+        while offset < partition.high_watermark:
+            result = partition.read(offset, 3_000)
+            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+            assert result.next_offset > offset, f"a reader is stuck at {offset}"
+            for batch in iter_batches(data):
+                assert check_crc(batch), f"the batch at {offset} has a wrong CRC"
+                found += [
+                    (record.offset, record.key or b"", int(record.value or b"-1"))
+                    for record in iter_records(batch)
+                ]
+            offset = result.next_offset
+        return found
+
+
+def _path_of(tree: PartitionTree, key: bytes) -> dict[int, tuple[int, int | None]]:
+    """Return the partitions that have had a key, each with its place on the way, and the cut if it left."""
+    hashed = hash_of(key)
+    path: dict[int, tuple[int, int | None]] = {hashed % tree.root_count: (0, None)}
+    last = hashed % tree.root_count
+    for split in tree.splits:
+        if split.parent == last and tree.place(hashed) >= split.bound:
+            path[last] = (path[last][0], split.cut)
+            path[split.child] = (len(path), None)
+            last = split.child
+    return path
