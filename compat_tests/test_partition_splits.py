@@ -72,8 +72,8 @@ def _first_wrong(numbers: list[int]) -> str:
 
 
 @contextmanager
-def beside(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run loops in threads until the end of the block; what one raises is raised here."""
+def beside(*loops: Callable[[threading.Event], None]) -> Iterator[list[BaseException]]:
+    """Run loops in threads until the end of the block, which gets what they raise; it is raised here, too."""
     stop, errors = threading.Event(), list[BaseException]()
 
     def run(loop: Callable[[threading.Event], None]) -> None:
@@ -86,7 +86,7 @@ def beside(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
     for thread in threads:
         thread.start()
     try:
-        yield
+        yield errors
     finally:
         stop.set()
         for thread in threads:
@@ -187,14 +187,14 @@ def test_each_key_is_read_in_order_over_six_splits(broker: Broker, make_topic: M
     seen = {name: Seen() for name in READERS}
     producer = make_producer(broker, enable_idempotence="true", metadata_max_age_ms=1_000, linger_ms=2)
     step = RECORDS // (len(SPLITS) + 1) + 1
-    with beside(*(reader(broker, topic, seen[name]) for name, reader in READERS.items())):
+    with beside(*(reader(broker, topic, seen[name]) for name, reader in READERS.items())) as errors:
         for number, partition in enumerate((*SPLITS, None)):
             write(producer, topic, range(number * step, min(RECORDS, (number + 1) * step)))
             if partition is not None:
                 split(broker, topic, partition)
         everything = RECORDS * len(KEYS)
         eventually(
-            lambda: all(len(found) == everything for found in seen.values()),
+            lambda: errors or all(len(found) == everything for found in seen.values()),
             waiting_for="all records",
             within_seconds=120,
             last=lambda: {name: (len(found), sorted(found.partitions)) for name, found in seen.items()},

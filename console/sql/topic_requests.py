@@ -1,7 +1,8 @@
-"""The requests that create and delete topics, for statements."""
+"""The requests that create, alter and delete topics, for statements."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from console.client import refusal
@@ -9,7 +10,14 @@ from console.errors import CommandError
 from console.sql.session import Session
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
+TOPIC: Final = 2
+SET: Final = 0
 TOPIC_EXISTS: Final = 36
 WAIT_MS: Final = 30_000
 
@@ -22,6 +30,14 @@ def create_topic(session: Session, topic: str, configs: dict[str, str], *, parti
     )
     request = CreateTopicsRequest(topics=[asked], timeout_ms=WAIT_MS, validate_only=False)
     return session.ask(request, 5).topics[0]
+
+
+def alter_topic(session: Session, topic: str, settings: Iterable[tuple[str, str]]) -> None:
+    """Set configurations of a topic, all or none.  Raises: CommandError."""
+    lines = [AlterableConfig(name=key, config_operation=SET, value=value) for key, value in settings]
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=lines)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    checked(session.ask(request, 1).responses[0], topic)
 
 
 def delete_topic(session: Session, topic: str) -> Any:

@@ -2,6 +2,7 @@
 
 CREATE TOPIC [IF NOT EXISTS] name [WITH META | ONLY META] AS …
 RELOAD TOPIC [IF EXISTS] name [WITH META | ONLY META] AS …      another statement over the same source
+ALTER TOPIC name SET configuration = value, …
 DROP TOPIC [IF EXISTS] [FORCE] name
 SHOW TOPICS      SHOW CREATE TOPIC name      DESCRIBE [TOPIC] name      DESC [TOPIC] name
 """
@@ -9,6 +10,7 @@ SHOW TOPICS      SHOW CREATE TOPIC name      DESCRIBE [TOPIC] name      DESC [TO
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from typing import Any, Final
 
@@ -18,7 +20,7 @@ from console.sql.grammar import META, Form, Parts, form, name, plain_name
 from console.sql.results import Result
 from console.sql.session import UNKNOWN_TOPIC, Session
 from console.sql.system_tables import TOPICS, rows_of
-from console.sql.topic_requests import TOPIC_EXISTS, checked, create_topic, delete_topic
+from console.sql.topic_requests import TOPIC_EXISTS, alter_topic, checked, create_topic, delete_topic
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem, TopicResult
 from views.columns import parse_columns
 
@@ -64,6 +66,18 @@ def _reload(session: Session, parts: Parts) -> Result:
         return Result(f"{topic} does not exist")
     checked(answer, topic)
     return Result(f"reloaded {topic}")
+
+
+def _alter(session: Session, parts: Parts) -> Result:
+    topic, text = plain_name(parts["name"]), parts["settings"] or ""
+    settings = [(found["key"], _unquoted(found["value"])) for found in SETTING.finditer(text)]
+    alter_topic(session, topic, settings)
+    return Result(f"altered {topic}")
+
+
+def _unquoted(text: str) -> str:
+    value = text.strip()
+    return value[1:-1] if value.startswith("'") else value
 
 
 def _drop(session: Session, parts: Parts) -> Result:
@@ -157,6 +171,10 @@ def _described(
     return "\n".join(lines)
 
 
+_SETTING: Final = r"[\w.-]+\s*=\s*(?:'[^']*'|[^,';]+)"
+SETTING: Final = re.compile(r"(?P<key>[\w.-]+)\s*=\s*(?P<value>'[^']*'|[^,';]+)")
+"""A configuration and its value; one with commas is put in quotes."""
+
 _CREATED: Final = rf"(?P<whole>CREATE TOPIC (?P<lenient>IF NOT EXISTS )?{name()} {META}AS\b.*)"
 
 FORMS: Final[tuple[Form, ...]] = (
@@ -168,6 +186,12 @@ FORMS: Final[tuple[Form, ...]] = (
         rf"RELOAD TOPIC (?P<lenient>IF EXISTS )?{name()} (?P<definition>{META}AS\b.*)",
         _reload,
         "RELOAD TOPIC late AS SELECT carrier, gate FROM flights WHERE delay > 15",
+    ),
+    form(
+        "ALTER TOPIC",
+        rf"ALTER TOPIC {name()} SET (?P<settings>{_SETTING}(?:\s*,\s*{_SETTING})*)",
+        _alter,
+        "ALTER TOPIC orders SET kawal.partition.autosplit.mode = paused, retention.ms = 3600000",
     ),
     form(
         "DROP TOPIC",

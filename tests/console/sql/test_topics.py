@@ -120,8 +120,31 @@ def test_topics_are_described_with_columns_and_their_own_settings(flights: Sql) 
     assert lines[2].split() == ["carrier", "string"]
 
 
+def test_settings_of_a_topic_are_altered_together_or_not_at_all(sql: Sql) -> None:
+    client = sql.gateway.client()
+    create(client, "orders", 1, **{"kawal.partition.write.bytes.per.sec": "1000"})
+    text = "set kawal.partition.autosplit.mode = up , cleanup.policy='delete', retention.ms=5000"
+    assert sql(f"alter topic orders {text}") == "altered orders"
+    own = sql.gateway.broker.catalogue.by_name["orders"].configs
+    assert own["kawal.partition.autosplit.mode"] == "up"
+    assert own["retention.ms"] == "5000"
+    with pytest.raises(CommandError, match="cannot be disabled again"):
+        sql("ALTER TOPIC orders SET kawal.partition.autosplit.mode = disabled, retention.ms = 1")
+    assert sql.gateway.broker.catalogue.by_name["orders"].configs["retention.ms"] == "5000"
+    assert sql("ALTER TOPIC orders SET kawal.partition.autosplit.mode = paused") == "altered orders"
+
+
 @pytest.mark.parametrize(
-    "text", ["CREATE TOPIC t", "CREATE TOPIC AS SELECT", "DROP TOPIC", "RELOAD TOPIC t", "SHOW CREATE TOPIC"]
+    "text",
+    [
+        "ALTER TOPIC t SET",
+        "ALTER TOPIC t SET a",
+        "CREATE TOPIC t",
+        "CREATE TOPIC AS SELECT",
+        "DROP TOPIC",
+        "RELOAD TOPIC t",
+        "SHOW CREATE TOPIC",
+    ],
 )
 def test_half_a_statement_is_answered_with_an_example(sql: Sql, text: str) -> None:
     with pytest.raises(UsageError, match="write it like"):
