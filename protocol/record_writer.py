@@ -29,6 +29,7 @@ from protocol.records import (
     NO_TIMESTAMP,
     PREFIX_BYTES,
     TRANSACTIONAL,
+    BatchHeader,
     renew_crc,
 )
 
@@ -169,6 +170,28 @@ def empty_batch(
     )
     renew_crc(batch)
     return batch
+
+
+def left_behind_batch(header: BatchHeader) -> bytearray:
+    """Return what is left of a producer's batch whose records are all stored elsewhere.
+
+    It is a control batch, so that no client shows it: several empty ones in a row make librdkafka 2.16 say
+    that messages are too large (rd_kafka_msgset_reader_run). Its record is a commit marker, which clients
+    pass over; only the lack of a sequence would make a marker of it for a broker.
+    """
+    marker = Record(
+        header.base_offset, header.max_timestamp, _MARKER_KEY.pack(0, _COMMIT), _MARKER_VALUE.pack(0, 0)
+    )
+    return encode_batch(
+        [marker],
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        control=True,
+    )
 
 
 def transaction_marker_batch(

@@ -116,8 +116,11 @@ def without_first(state: bytes) -> bytes | None:
 
 
 def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
-    """Return the stamp in a batch's prefix; None without a producer, and for markers (no sequence)."""
-    if prefix.producer_id < 0 or prefix.attributes & CONTROL_BIT:
+    """Return the stamp in a batch's prefix; None without a producer, and for markers (no sequence).
+
+    A control batch with a sequence ends nothing: it is left where a batch was sent of which nothing stays.
+    """
+    if prefix.producer_id < 0 or (prefix.attributes & CONTROL_BIT and prefix.base_sequence < 0):
         return None
     return ProducerStamp(
         prefix.producer_id,

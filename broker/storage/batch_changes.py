@@ -10,6 +10,8 @@ from broker.storage.rewriting import moved_batches, rewritten
 from broker.storage.routing import Moved
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Headers
+from protocol.record_writer import left_behind_batch
+from protocol.records import read_batch_header
 
 
 class BatchChanges(NamedTuple):
@@ -44,7 +46,11 @@ class Rewriting(NamedTuple):
         """Return it with the changed batch; for a thread."""
         dropped, added, moved = self.changes
         left_out = dropped.union(*(indexes for _, indexes in moved))
-        rest = rewritten(self.batch, left_out, added)
+        header = read_batch_header(self.batch)
+        if moved and len(left_out) == header.record_count and header.producer_id >= 0:
+            rest: bytearray | None = left_behind_batch(header)
+        else:
+            rest = rewritten(self.batch, left_out, added)
         parts = moved_batches(self.batch, moved, added) if moved and rest is not None else ()
         if rest is None or parts is None:
             return self._replace(expands=True)

@@ -17,6 +17,7 @@ from protocol.record_writer import (
     empty_batch,
     encode_batch,
     encode_in_steps,
+    left_behind_batch,
     transaction_marker_batch,
 )
 from protocol.records import check_crc, read_batch_header
@@ -178,3 +179,18 @@ def test_a_batch_that_is_encoded_in_steps_is_the_same() -> None:
     with pytest.raises(StopIteration) as done:
         next(steps)
     assert done.value.value == encode_batch(records, leader_epoch=0)
+
+
+def test_what_is_left_of_a_batch_is_a_control_batch_with_the_batchs_sequences() -> None:
+    sent = encode_batch(
+        [Record(offset, 5, b"k", b"v") for offset in range(3)],
+        producer_id=7,
+        producer_epoch=1,
+        base_sequence=20,
+        transactional=True,
+    )
+    header = read_batch_header(left_behind_batch(read_batch_header(sent)))
+    assert header.is_control
+    assert header.is_transactional
+    assert (header.record_count, header.last_offset_delta) == (1, 2)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 20)

@@ -17,7 +17,7 @@ from groups.partition_tree import PartitionTree, hash_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.record_reader import iter_records
-from protocol.records import check_crc, iter_batches
+from protocol.records import check_crc, iter_batches, read_batch_header
 from tests.broker.kit import creation, outcomes, producing
 from tests.broker.splits import keyed, splitting
 from tests.sim.clients import Link
@@ -251,6 +251,8 @@ class SplitSimulation(Scenario):
             assert result.next_offset > offset, f"a reader is stuck at {offset}"
             for batch in iter_batches(data):
                 assert check_crc(batch), f"the batch at {offset} has a wrong CRC"
+                if read_batch_header(batch).is_control:
+                    continue
                 found += [
                     (record.offset, record.key or b"", int(record.value or b"-1"))
                     for record in iter_records(batch)

@@ -19,6 +19,7 @@ from wal.stream_producers import (
     ProducerDescription,
     ProducerStamp,
     StreamProducers,
+    sequenceless,
     stamp_of,
 )
 from wal.transactions import CONTROL_BIT, TRANSACTIONAL_BIT, TransactionMarker
@@ -224,4 +225,28 @@ def test_a_stamp_is_read_from_a_batch_prefix() -> None:
 
 def test_batches_without_a_producer_and_markers_have_no_stamp() -> None:
     assert stamp_of(prefix(0, -1)) is None
-    assert stamp_of(prefix(TRANSACTIONAL_BIT | CONTROL_BIT, 7)) is None
+    assert stamp_of(prefix(TRANSACTIONAL_BIT | CONTROL_BIT, 7)._replace(base_sequence=-1)) is None
+
+
+def test_a_control_batch_with_a_sequence_is_what_is_left_of_a_batch() -> None:
+    assert stamp_of(prefix(TRANSACTIONAL_BIT | CONTROL_BIT, 7)) == ProducerStamp(7, 3, 40, 10, True)
+
+
+def test_a_batch_without_a_sequence_begins_a_transaction_and_leaves_the_others_as_they_are() -> None:
+    producers = StreamProducers()
+    for number in range(6):
+        stamp = ProducerStamp(7, 1, number, 1, True)
+        assert producers.check(stamp) == NEW
+        state = producers.state_after(stamp, base_offset=number, timestamp_ms=0, now_ms=0)
+        producers.put(7, state)
+        moved = sequenceless(stamp, 2)
+        assert moved is not None
+        producers.put(7, producers.state_after(moved, base_offset=50 + number, timestamp_ms=0, now_ms=0))
+    assert producers.has_open(7, 1)
+    for number in range(1, 6):
+        again = producers.check(ProducerStamp(7, 1, number, 1, True))
+        assert isinstance(again, Duplicate)
+        assert again.base_offset == number
+    assert producers.check(ProducerStamp(7, 1, 6, 1, True)) == NEW
+    assert producers.describe()[0].last_sequence == 5
+    assert sequenceless(ProducerStamp(7, 1, 0, 1), 1) is None
