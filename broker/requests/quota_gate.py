@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from broker.catalogue.quota_table import QuotaTable
 from broker.config.config import Config
 from broker.loop.call import Call
-from broker.requests.gate import Gate
+from broker.requests.gate import Gate, OpenGate
 
 if TYPE_CHECKING:
     from broker.requests.throttling import Node, Throttling
@@ -26,6 +26,11 @@ class QuotaGate:
         self._node = node
         self._config = config
         self._throttling: Throttling | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lets everything pass, at once and uncounted."""
+        return not self._table.values and type(self._inner) is OpenGate
 
     def admit(self, call: Call[Any], now_ms: int) -> object | None:
         """Have the call counted if there are quotas."""

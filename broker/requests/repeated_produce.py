@@ -1,0 +1,244 @@
+"""Produce requests that repeat each other: one batch for one partition, again and again.
+
+    request header | head: no transaction, acks, timeout, topic, partition | batch | no tags
+                     `------------------ always the same ----------------'
+
+The requests of most producers differ in their batch alone.  The first with a head is served as any other; if
+nothing about its topic is special, the partition is remembered under the head, with the bytes of the answer.
+Those that follow are neither decoded nor passed from hand to hand.  The batch is judged as on the ordinary
+way (`append_batch`), and one that is refused takes that way from the start, which answers it.
+
+What was remembered counts as long as the topic and its settings are the same objects, and every request may
+pass the gate.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+from broker.catalogue.queue_lengths import has_length
+from broker.config.kawal_topic_keys import CODECS
+from broker.errors import RequestError
+from broker.loop.answers import EncodedAnswer
+from broker.loop.call import Call
+from broker.storage.append import AppendResult, append_batch
+from protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from protocol.records import HEADER_BYTES, TRANSACTIONAL
+from protocol.wire import encode
+
+if TYPE_CHECKING:
+    from broker.catalogue.metadata import Metadata
+    from broker.catalogue.topics import Topic
+    from broker.config.topic_settings import TopicSettings
+    from broker.loop.loop import Loop
+    from broker.storage.partition import Partition
+    from broker.storage.vnode import Vnode
+    from protocol.error_codes import ErrorCode
+
+VERSIONS: Final = range(9, 14)
+"""The versions with compact lengths, which current clients send."""
+
+TOPIC_IDS_SINCE_VERSION: Final = 13
+
+HEADS_MAX: Final = 4_096
+"""The heads that are remembered, 1 KB each; when there are more, all are learned anew."""
+
+ONE: Final = 2
+"""The length of a compact array with one element."""
+
+LONGEST_NAME: Final = 0x80
+"""Names of which the length takes one byte are shorter."""
+
+TAIL: Final = b"\0\0\0"
+"""The tagged fields of partition, topic and request: none."""
+
+_ATTRIBUTES_AT: Final = 22
+_FIELDS: Final = Struct(">qqq")
+_MARKS: Final = (0x1122334455667701, 0x1122334455667702, 0x1122334455667703)
+"""Base offset, append time and log start where an answer's template has them."""
+
+LOST: Final = "the records could not be made durable; see the server's log"
+
+
+def head_end(version: int, data: memoryview, position: int) -> int:
+    """Return the end of the head that begins at `position`; -1: the request is not of this form."""
+    if len(data) < position + HEADER_BYTES or data[position] or data[position + 7] != ONE:
+        return -1
+    if version >= TOPIC_IDS_SINCE_VERSION:
+        partitions = position + 8 + 16
+    else:
+        length = data[position + 8]
+        if not 1 < length < LONGEST_NAME:
+            return -1
+        partitions = position + 8 + length
+    end = partitions + 5
+    if len(data) < end + HEADER_BYTES or data[partitions] != ONE:
+        return -1
+    return end
+
+
+def batch_in(data: memoryview, position: int) -> memoryview | None:
+    """Return the batch whose compact length is at `position`, if it is below 2 MiB and nothing follows it."""
+    length = data[position]
+    position += 1
+    if length & 0x80:
+        length = length & 0x7F | data[position] << 7
+        position += 1
+        if length & 0x4000:
+            length = length & 0x3FFF | data[position] << 14
+            position += 1
+            if length & 0x200000:
+                return None
+    stop = position + length - 1
+    if length <= HEADER_BYTES or stop + len(TAIL) != len(data) or bytes(data[stop:]) != TAIL:
+        return None
+    return data[position:stop]
+
+
+class KnownHead:
+    """The meaning of a head, and the answer to it."""
+
+    __slots__ = ("_after", "_before", "partition", "request", "settings", "topic", "version", "weight_bytes")
+
+    def __init__(
+        self, call: Call[ProduceRequest], partition: Partition, settings: TopicSettings, weight_bytes: int
+    ) -> None:
+        """`call` is the first of its kind, and `weight_bytes` what it weighs beyond its bytes."""
+        self.topic: Topic = partition.topic
+        self.settings = settings
+        self.partition = partition
+        self.version = call.version
+        self.weight_bytes = weight_bytes
+        (named,) = call.request.topic_data
+        self.request = ProduceRequest(
+            acks=call.request.acks, timeout_ms=call.request.timeout_ms, topic_data=[]
+        )
+        offset, time_ms, start = _MARKS
+        answer = PartitionProduceResponse(
+            index=partition.index, base_offset=offset, log_append_time_ms=time_ms, log_start_offset=start
+        )
+        topic = TopicProduceResponse(name=named.name, topic_id=named.topic_id, partition_responses=[answer])
+        body = b"".join(encode(ProduceResponse(responses=[topic]), call.version))  # type: ignore[arg-type]  # no file ranges
+        self._before, self._after = body.split(_FIELDS.pack(*_MARKS))
+
+    def answer(self, result: AppendResult, log_start: int) -> EncodedAnswer:
+        """Return the answer for a batch that was appended."""
+        fields = _FIELDS.pack(result.base_offset, result.append_time_ms, log_start)
+        return EncodedAnswer([self._before + fields + self._after])
+
+
+class RepeatedProduce:
+    """A batch that waits for the disk."""
+
+    __slots__ = ("_call", "_known", "_log_start", "_result")
+
+    def __init__(self, call: Call[ProduceRequest], known: KnownHead, result: AppendResult) -> None:
+        self._call = call
+        self._known = known
+        self._result = result
+        self._log_start = known.partition.log_start
+
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+        """Answer."""
+        known = self._known
+        if error is None:
+            self._call.reply(known.answer(self._result, self._log_start))
+            return
+        answer = PartitionProduceResponse(
+            index=known.partition.index,
+            error_code=error,
+            base_offset=-1,
+            log_append_time_ms=self._result.append_time_ms,
+            log_start_offset=self._log_start,
+            error_message=LOST,
+        )
+        topic = TopicProduceResponse(
+            name=known.topic.name, topic_id=known.topic.topic_id, partition_responses=[answer]
+        )
+        self._call.reply(ProduceResponse(responses=[topic]))
+
+
+class RepeatedProduces:
+    """The heads that are known, by version and bytes."""
+
+    def __init__(self, metadata: Metadata, loop: Loop) -> None:
+        self._metadata = metadata
+        self._loop = loop
+        self._known: dict[tuple[int, bytes], KnownHead] = {}
+
+    def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
+        """Append the batch of a request with a known head; False: nothing was done."""
+        end = head_end(call.version, data, position) if call.version in VERSIONS else -1
+        if end < 0:
+            return False
+        key = (call.version, bytes(data[position:end]))
+        known = self._known.get(key)
+        if known is None:
+            return False
+        topic = known.topic
+        if topic.settings is not known.settings or self._metadata.catalogue.find(topic.name) is not topic:
+            del self._known[key]
+            return False
+        batch = batch_in(data, end)
+        if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
+            return False
+        try:
+            result = append_batch(
+                call,
+                known.partition,
+                batch,
+                settings=known.settings,
+                wall_ms=self._loop.clock.wall_ms(call.received_ms),
+            )
+        except RequestError:
+            return False
+        assert isinstance(result, AppendResult), "the topic's batches are not written anew"
+        call.request = known.request
+        connection = call.connection
+        connection.weigh(call, call.weight_bytes + known.weight_bytes)
+        known.partition.vnode.wait_durable(
+            result.version, RepeatedProduce(call, known, result), call.received_ms
+        )
+        connection.parked()
+        return True
+
+    def learn(self, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
+        """Remember the head of a decoded request if nothing about it is special."""
+        end = head_end(call.version, data, position) if call.version in VERSIONS else -1
+        if end < 0 or call.request.acks not in (-1, 1):
+            return
+        (named,) = call.request.topic_data
+        topic = self._find(named.name, named.topic_id, call.version)
+        index = named.partition_data[0].index
+        if topic is None or not 0 <= index < topic.partition_count or not self._is_plain(topic):
+            return
+        if len(self._known) >= HEADS_MAX:
+            self._known.clear()
+        topics = self._metadata.topics
+        known = KnownHead(call, topics.partition(topic, index), topics.settings(topic), weight_bytes)
+        self._known[call.version, bytes(data[position:end])] = known
+
+    def _find(self, name: str, topic_id: Any, version: int) -> Topic | None:
+        catalogue = self._metadata.catalogue
+        return catalogue.find_id(topic_id) if version >= TOPIC_IDS_SINCE_VERSION else catalogue.find(name)
+
+    def _is_plain(self, topic: Topic) -> bool:
+        """Whether a batch that `append_batch` accepts, with these settings, may be stored as it is."""
+        if topic.view is not None or topic.internal:
+            return False
+        settings = self._metadata.topics.settings(topic)
+        return not (
+            settings.opens_batches
+            or settings.kawal_read_only
+            or settings.kawal_session_headers
+            or settings.kawal_codecs_allowed is not CODECS
+            or settings.kawal_max_partition_bytes >= 0
+            or settings.kawal_partition_write_bytes_per_sec > 0
+            or has_length(self._metadata, topic)
+        )
