@@ -34,10 +34,14 @@ def write(
     path: Path, *, facts: Mapping[str, Any], run: Mapping[str, Any], results: Results, cases: Sequence[Case]
 ) -> None:
     """Write everything: facts, summaries, verdicts and every single sample."""
-    document = {
-        "format": FORMAT,
-        **facts,
-        "run": run,
+    document = {"format": FORMAT, **facts, "run": run, **findings(results, cases)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def findings(results: Results, cases: Sequence[Case]) -> dict[str, Any]:
+    """Return summaries, verdicts and every single sample."""
+    return {
         "cases": {name: _case(results, name, title) for name, title in measured_cases(results, cases)},
         "bars": [
             {**asdict(verdict.bar), "measured": _rounded(verdict.value), "met": verdict.met}
@@ -49,8 +53,6 @@ def write(
             for sample in results.samples
         ],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def _case(results: Results, name: str, title: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks import proc, report
+from benchmarks import proc, report, warm_memory
 from benchmarks.bench import Bench, MeasurementError
 from benchmarks.cases import Case
 from benchmarks.clients.wire import WireError
@@ -67,6 +67,7 @@ class Runner:
     def _together(self, cases: Sequence[Case], kind: ServerKind, round_: int) -> Sequence[Case]:
         """Measure cases on one server process; return those that are left when it dies."""
         server = self._new_server(kind)
+        warm_memory.warm()
         bench = Bench(server, self.scale)
         try:
             if problem := self._no_warm_server(bench):
