@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "consumers": Command("console.commands.consumers", "show the members of all groups"),
     "subscriptions": Command("console.commands.subscriptions", "show the progress and lag of all groups"),
     "transactions": Command("console.commands.transactions", "list, describe, find and abort transactions"),
+    "messages": Command("console.commands.messages", "find messages by their ids, and their ids"),
     "producers": Command("console.commands.producers", "show last numbers of producers known by name"),
     "users": Command("console.commands.users", "list, add, alter and remove users who may log in"),
     "acls": Command("console.commands.acls", "list, add and remove rules about who may do what"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from wal.closed_files import ClosedFile, closed_files, ends_in
+from wal.ledgers import Ledgers
 from wal.log_view import LogView
 from wal.lookup import (
     StreamExtent,
@@ -94,6 +95,31 @@ class LogReading:
         """Return the largest leader epoch of any stream, but for those with ledgers."""
         streams = self._state.streams.values()
         return max((stream.leader_epoch for stream in streams if stream.ledgers is None), default=0)
+
+    def ledgers(self, stream_id: int) -> Ledgers | None:
+        """Return a stream's ledgers, if its batches are counted; only its log may change them."""
+        stream = self._state.streams.get(stream_id)
+        return stream.ledgers if stream is not None else None
+
+    def ledger_epoch(self, stream_id: int) -> int:
+        """Return the id of a stream's newest durable ledger; 0 if its batches are not counted."""
+        stream = self._state.streams.get(stream_id)
+        return stream.ledgers.epoch if stream is not None and stream.ledgers is not None else 0
+
+    @property
+    def ledgers_begun(self) -> int:
+        """The number of ledgers, of all streams, that have begun durably since the start."""
+        return self._state.ledgers_begun
+
+    def epoch_up_to(self, stream_id: int, epoch: int) -> tuple[int, int]:
+        """Return the largest leader epoch of a stream up to a given one, and the offset at which it ends."""
+        stream = self._state.streams.get(stream_id)
+        return stream.epoch_up_to(epoch) if stream is not None else (0, 0)
+
+    def epoch_at(self, stream_id: int, offset: int) -> int:
+        """Return the leader epoch in which the record at an offset was written."""
+        stream = self._state.streams.get(stream_id)
+        return stream.epoch_at(offset) if stream is not None else 0
 
     def leader_epochs(self, stream_id: int) -> list[tuple[int, int]]:
         """Return every leader epoch of the stream with its first offset, oldest first."""

@@ -20,8 +20,8 @@ from broker.catalogue.catalogue_records import (
 from broker.catalogue.live_config import CLUSTER
 from broker.catalogue.split_rules import check_may_split
 from broker.catalogue.topic_admin import check_name
+from broker.catalogue.topic_configs import check_identity_kept, server_default
 from broker.catalogue.topic_configs import checked as checked_topic
-from broker.catalogue.topic_configs import server_default
 from broker.catalogue.view_admin import check_changeable, check_columns_kept, check_settable
 from broker.config.config_changes import Settings
 from broker.config.config_keys import ConfigError, Key, text_of
@@ -132,6 +132,8 @@ class TopicResource:
         try:
             check_settable(self.own, settings)
             result = checked_topic(settings, self._metadata.config)
+            if self._topic is not None:
+                check_identity_kept(self._topic.configs, result)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
         if self._topic is None:

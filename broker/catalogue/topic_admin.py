@@ -29,6 +29,7 @@ from broker.config.config import Config
 from broker.config.config_keys import ConfigError
 from broker.config.config_layers import ConfigLayers
 from broker.config.kawal_topic_keys import DATABASE_KEY
+from broker.config.message_keys import is_nonpartitioned
 from broker.config.table_keys import with_default
 from broker.config.topic_names import collision_key, name_problem
 from broker.errors import RequestError
@@ -124,6 +125,11 @@ def new_topic_record(
         _check_factor(new.replication_factor)
         partition_count = _partition_count(new.partition_count, config)
         replication_factor = _replication_factor(new.replication_factor, config)
+    if partition_count != 1 and is_nonpartitioned(configs):
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"a topic with kawal.nonpartitioned has one partition, and {partition_count} were asked for",
+        )
     check_room(partition_count, database.name, catalogue, config)
     return TopicCreated(
         name=new.name,
@@ -297,6 +303,11 @@ def growth_record(
     if added == 0:
         raise RequestError(
             ErrorCode.INVALID_PARTITIONS, f"Topic already has {topic.planned_count} partition(s)."
+        )
+    if is_nonpartitioned(topic.configs):
+        raise RequestError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"topic {topic.name} has kawal.nonpartitioned, and keeps its one partition",
         )
     if assignments is not None:
         if len(assignments) != added:

@@ -27,6 +27,12 @@ from broker.config.kawal_topic_keys import (
     SHOWN_ONLY,
     VALUE_FORMAT_KEY,
 )
+from broker.config.message_keys import (
+    IDENTITY_NAMES,
+    MESSAGE_IDS_KEY,
+    NONPARTITIONED_KEY,
+    is_nonpartitioned,
+)
 from broker.config.server_keys import KEYS
 from broker.config.topic_keys import INTERNAL_SEGMENT_BYTES, TOPIC_KEYS
 from broker.config.topic_settings import TopicSettings
@@ -94,10 +100,23 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
             settings.kawal_routing,
             f"needs {DEDUP_KEY.name}=seqno, whose records name their producer",
         )
+    if is_nonpartitioned(kept) and not settings.kawal_message_ids:
+        raise ConfigError(
+            NONPARTITIONED_KEY.name, "true", f"needs {MESSAGE_IDS_KEY.name}=true, whose ids it changes"
+        )
     _check_validation(kept, settings, config)
     _check_format(kept, config)
     check_splitting(kept, settings)
     return kept
+
+
+def check_identity_kept(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Refuse to change which ids a topic's messages have.  Raises: ConfigError."""
+    for name in IDENTITY_NAMES:
+        if before.get(name, "false") != after.get(name, "false"):
+            raise ConfigError(
+                name, after.get(name, "false"), "is settled when a topic is created: ids would begin anew"
+            )
 
 
 def _check_validation(kept: Mapping[str, str], settings: TopicSettings, config: Config) -> None:

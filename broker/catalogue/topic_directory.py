@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, TopicDeleted
 from broker.catalogue.live_config import LiveConfig
@@ -21,11 +22,13 @@ from broker.catalogue.topic_configs import KnownSettings
 from broker.catalogue.topics import Catalogue, Topic
 from broker.catalogue.view_reload import reload_record
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
+from broker.config.message_keys import counts_batches
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
 from broker.loop.clock import Clock
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Steps, at_once
+from broker.storage.counted_partition import CountedPartition
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from broker.storage.vnodes import Vnodes
@@ -94,6 +97,10 @@ class TopicDirectory:
     def _open(self, topic: Topic, index: int) -> Partition:
         if topic.view is not None:
             return self._open_view(topic, index)
+        if counts_batches(topic.configs):
+            return CountedPartition(topic, index, self._vnode_of(topic, index)).count(
+                lambda: self.settings(topic)
+            )
         return Partition(topic, index, self._vnode_of(topic, index))
 
     def _vnode_of(self, topic: Topic, index: int) -> Vnode:
@@ -112,8 +119,28 @@ class TopicDirectory:
 
     @property
     def leader_epoch(self) -> int:
-        """The leader epoch of every partition."""
+        """The leader epoch of every partition but those that are counted, which have their own above it."""
         return self._vnodes.leader_epoch
+
+    def counted_source(self, topic: Topic) -> Topic | None:
+        """Return the topic whose own leader epochs a topic has: itself, or a view's source; or None."""
+        while topic.view is not None:
+            source = (
+                self._catalogue.by_id.get(UUID(hex=topic.view.source_id)) if topic.view.source_id else None
+            )
+            if source is None:
+                return None
+            topic = source
+        return topic if counts_batches(topic.configs) else None
+
+    def own_epoch(self, source: Topic, index: int) -> int:
+        """Return the leader epoch of a partition whose batches are counted."""
+        return self.partition(source, index).leader_epoch(self.leader_epoch)
+
+    @property
+    def ledgers_begun(self) -> int:
+        """A number that grows with each ledger, and so with each leader epoch, of any partition."""
+        return sum(vnode.log.ledgers_begun for vnode in self._vnodes.every)
 
     def settings(self, topic: Topic) -> TopicSettings:
         """Return the topic's effective configs, computed at their first use after a change."""

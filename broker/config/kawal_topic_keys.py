@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from broker.config import message_keys
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.split_keys import SPLIT_KEYS
 from broker.config.table_keys import DECLARE_KEY
@@ -337,6 +338,7 @@ KAWAL_TOPIC_KEYS: Final = {
         PROTECTED_KEY,
         DROP_POLICY_KEY,
         READ_ONLY_KEY,
+        *message_keys.MESSAGE_KEYS,
         CODECS_KEY,
         MAX_PARTITION_BYTES_KEY,
         WRITE_SPEED_KEY,
@@ -368,5 +370,5 @@ WINDOW_NAMES: Final = (FROM_KEY.name, TO_KEY.name, SPEED_KEY.name, SNAPSHOT_KEY.
 DEFINING_NAMES: Final = frozenset({SQL_KEY.name, ALIAS_KEY.name, *WINDOW_NAMES})
 """Keys that are set for views only."""
 
-FIXED_NAMES: Final = DEFINING_NAMES | SHOWN_ONLY | {DATABASE_KEY.name}
+FIXED_NAMES: Final = DEFINING_NAMES | SHOWN_ONLY | {DATABASE_KEY.name, *message_keys.IDENTITY_NAMES}
 """Keys that are settled when the topic is created."""

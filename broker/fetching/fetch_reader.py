@@ -187,7 +187,8 @@ class FetchReader:
         try:
             partition = find_partition(self.metadata, item, self.call.rights)
             # Here, and only here, Kafka takes every negative epoch for no epoch.
-            check_leader_epoch(max(item.leader_epoch, NO_EPOCH), self.metadata.topics.leader_epoch)
+            epoch = max(item.leader_epoch, NO_EPOCH)
+            check_leader_epoch(partition, epoch, self.metadata.topics.leader_epoch)
             return self._read_records(item, partition)
         except RequestError as error:
             return _error_data(item, error.code), None
@@ -334,12 +335,12 @@ def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = 
     return partition
 
 
-def _divergence(item: FetchItem, partition: Partition, current: int) -> EpochEndOffset | None:
+def _divergence(item: FetchItem, partition: Partition, server_epoch: int) -> EpochEndOffset | None:
     """Return where the client's log and ours part.  Raises: RequestError for an epoch our log never had."""
-    epoch, end_offset = end_of_epoch(partition, item.last_fetched_epoch, current)
+    epoch, end_offset = end_of_epoch(partition, item.last_fetched_epoch, server_epoch)
     if epoch == NO_EPOCH:
         raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == current:
+    if epoch == partition.leader_epoch(server_epoch):
         end_offset = partition.log_end
     if epoch == item.last_fetched_epoch and item.fetch_offset <= end_offset:
         return None

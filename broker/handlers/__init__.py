@@ -140,5 +140,6 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_PRODUCERS, "0"),
         Api(ApiKey.KAWAL_QUEUES, "0"),
         Api(ApiKey.KAWAL_QUEUE_CHANGES, "0"),
+        Api(ApiKey.KAWAL_MESSAGES, "0"),
     )
 }

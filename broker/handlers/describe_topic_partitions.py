@@ -73,10 +73,9 @@ def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Ste
             response.topics.append(_unknown(name, operations))
             continue
         answer = _answer(
+            broker,
             topic,
             range(start, min(topic.partition_count, start + room)),
-            broker.config.node_id,
-            broker.topics.leader_epoch,
         )
         answer.topic_authorized_operations = operations
         response.topics.append(answer)
@@ -151,9 +150,9 @@ def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _answer(
-    topic: Topic, indexes: range, node_id: int, leader_epoch: int
-) -> DescribeTopicPartitionsResponseTopic:
+def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+    node_id, server_epoch = broker.config.node_id, broker.topics.leader_epoch
+    source = broker.topics.counted_source(topic)
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -162,7 +161,7 @@ def _answer(
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=leader_epoch,
+                leader_epoch=server_epoch if source is None else broker.topics.own_epoch(source, index),
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
                 eligible_leader_replicas=[],

@@ -110,7 +110,7 @@ def _answer(
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = broker.topics.partition(topic, item.partition_index)
     current = broker.topics.leader_epoch
-    check_leader_epoch(item.current_leader_epoch, current)
+    check_leader_epoch(partition, item.current_leader_epoch, current)
     read_committed = call.request.isolation_level == READ_COMMITTED
     offload = broker.scheduler.offload
     timestamp, offset = yield from _find(partition, item.timestamp, offload, read_committed=read_committed)

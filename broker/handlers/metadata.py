@@ -16,7 +16,7 @@ the request; v12 by topic id; v13 top-level error.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final
@@ -110,7 +110,8 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     request = call.request
     operations = request.include_cluster_authorized_operations, request.include_topic_authorized_operations
     config = broker.config
-    key = call.version, call.connection.advertised, config.node_id, config.broker_rack, operations
+    begun = broker.topics.ledgers_begun
+    key = call.version, call.connection.advertised, config.node_id, config.broker_rack, operations, begun
     return (
         yield from broker.answers.answer(
             key, lambda: _describe(broker, call), call.version, broker.scheduler.offload
@@ -136,11 +137,11 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     )
     if _is_about_all(call):
         usable = yield from _recorded(broker)
-        yield from _make_partitions(node_id, epoch, usable)
+        own = yield from _make_partitions(broker, usable)
         if rights is not None:
             seen = yield from made_of(usable, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name))
             usable = list(compress(usable, seen))
-        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch))
+        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch, own))
         return (yield from _with_operations(call, response))
     asked = yield from _distinct(asked or [])
     denied: list[MetadataResponseTopic | None] = []
@@ -158,8 +159,8 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
     known = yield from made_of(asked, lambda item: _known(broker, item), per_step=PLAIN_ITEMS_PER_STEP)
-    yield from _make_partitions(node_id, epoch, filter(None, known))
-    response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, node_id))
+    own = yield from _make_partitions(broker, filter(None, known))
+    response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, own))
     response = yield from _with_operations(call, response)
     response.topics += filter(None, denied)
     return response
@@ -298,14 +299,14 @@ def _new_topic(broker: Broker, name: str) -> NewTopic:
 
 
 def _answer(
-    broker: Broker, item: MetadataRequestTopic, refused: dict[str, ErrorCode], node_id: int
+    broker: Broker, item: MetadataRequestTopic, refused: dict[str, ErrorCode], own: OwnPartitions
 ) -> MetadataResponseTopic:
     if item.topic_id != ZERO_UUID:
-        return _answer_by_id(broker, item, node_id)
+        return _answer_by_id(broker, item, own)
     name = item.name or ""
     topic = broker.catalogue.find(name)
     if topic is not None:
-        return topic_answer(topic, node_id, broker.topics.leader_epoch)
+        return topic_answer(topic, broker.config.node_id, broker.topics.leader_epoch, own)
     code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_name(name)
@@ -314,24 +315,29 @@ def _answer(
     return MetadataResponseTopic(error_code=code, name=name, partitions=[])
 
 
-def _answer_by_id(broker: Broker, item: MetadataRequestTopic, node_id: int) -> MetadataResponseTopic:
+def _answer_by_id(broker: Broker, item: MetadataRequestTopic, own: OwnPartitions) -> MetadataResponseTopic:
     topic = broker.catalogue.find_id(item.topic_id)
     if topic is not None:
-        return topic_answer(topic, node_id, broker.topics.leader_epoch)
+        return topic_answer(topic, broker.config.node_id, broker.topics.leader_epoch, own)
     return MetadataResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=item.topic_id, partitions=[]
     )
 
 
-def topic_answer(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
-    """Return the answer for an existing topic, with all its partitions."""
+def topic_answer(
+    topic: Topic, node_id: int, leader_epoch: int, own: OwnPartitions | None = None
+) -> MetadataResponseTopic:
+    """Return the answer for an existing topic, with all its partitions; some topics have their own."""
+    partitions = own.get(topic.topic_id) if own else None
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
-        partitions=_partitions(node_id, leader_epoch, topic.partition_count),
+        partitions=partitions or _partitions(node_id, leader_epoch, topic.partition_count),
     )
 
+
+OwnPartitions = dict[UUID, list[MetadataResponsePartition]]
 
 _made: dict[tuple[int, int], list[MetadataResponsePartition]] = {}
 
@@ -358,13 +364,25 @@ def _make_more(made: list[MetadataResponsePartition], node_id: int, leader_epoch
     )
 
 
-def _make_partitions(node_id: int, leader_epoch: int, topics: Iterable[Topic]) -> Steps:
-    """Make as many partitions as these topics need, in steps: one may have 100,000."""
+def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None, None, OwnPartitions]:
+    """Make as many partitions as these topics need, in steps: one may have 100,000.
+
+    Return those of topics with leader epochs of their own.
+    """
+    node_id, leader_epoch = broker.config.node_id, broker.topics.leader_epoch
+    own: OwnPartitions = {}
     made = _made.setdefault((node_id, leader_epoch), [])
     pace = Pace(PLAIN_ITEMS_PER_STEP)
     for topic in topics:
         while len(made) < topic.partition_count:
             _make_more(made, node_id, leader_epoch, min(topic.partition_count, len(made) + MADE_PER_STEP))
             yield
+        if (source := broker.topics.counted_source(topic)) is not None:
+            made_own = own[topic.topic_id] = made[: topic.partition_count]
+            for index in range(topic.partition_count):
+                made_own[index] = replace(made[index], leader_epoch=broker.topics.own_epoch(source, index))
+                if not (index + 1) % MADE_PER_STEP:
+                    yield
         if pace.due():
             yield
+    return own

@@ -2,8 +2,8 @@
 
 Behaviour: the end of the newest epoch is the end of the log, that of an older one the beginning of the next;
     a later epoch is unknown (-1, -1).
-Differences from Apache Kafka: none known; on one node an epoch begins only after a repair of a log, and after
-    a crash with durability os.
+Differences from Apache Kafka: none known; on one node an epoch begins only after a repair of a log, after a
+    crash with durability os, and with each ledger of a topic with kawal.message.ids.
 Version notes: v2 current leader epoch (librdkafka asks exactly v2), v3 replica id, v4 flexible.
 """
 
@@ -55,7 +55,7 @@ def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochE
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = broker.topics.partition(topic, item.partition)
         current = broker.topics.leader_epoch
-        check_leader_epoch(item.current_leader_epoch, current)
+        check_leader_epoch(partition, item.current_leader_epoch, current)
     except RequestError as error:
         answer.error_code = error.code
         return answer

@@ -347,5 +347,6 @@ CHECKS: Final[dict[int, Callable[[Passage], Checks]]] = {
     ApiKey.KAWAL_DATABASES: _databases,
     ApiKey.KAWAL_TOPICS: _topics,
     ApiKey.KAWAL_PRODUCERS: _producers,
+    ApiKey.KAWAL_MESSAGES: _producers,
 }
 """The checks by API."""

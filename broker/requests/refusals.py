@@ -267,6 +267,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_CONNECTIONS: _with(told=True, connections=list),
     ApiKey.KAWAL_TOPICS: _topics,
     ApiKey.KAWAL_PRODUCERS: _with(told=True, producers=list),
+    ApiKey.KAWAL_MESSAGES: _with(told=True, messages=list),
     ApiKey.KAWAL_QUEUES: _with(told=True, groups=list),
     ApiKey.KAWAL_QUEUE_CHANGES: _with(told=True, topics=list),
 }

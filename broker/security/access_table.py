@@ -215,6 +215,7 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _item(ALTER, TOPIC, "to reload a view; and READ on its source"),
     ),
     ApiKey.KAWAL_PRODUCERS: (_whole(READ, TOPIC),),
+    ApiKey.KAWAL_MESSAGES: (_whole(READ, TOPIC),),
     ApiKey.KAWAL_QUEUES: (
         _item(DESCRIBE, GROUP),
         _filter(DESCRIBE, GROUP, "all groups"),

@@ -1,7 +1,8 @@
-"""Leader epochs: one node leads every partition for life, so all have one epoch, which clients must know.
+"""Leader epochs: one node leads every partition for life, so nearly all have one, which clients must know.
 
 It is the largest of all logs, and constant while the server runs.  A log begins a higher one in its streams
-where offsets may be given out again: after a repair, and after a crash with durability `os`.
+where offsets may be given out again: after a repair, and after a crash with durability `os`.  A partition
+whose batches are counted has epochs of its own above it, its ledgers (broker/storage/counted_partition.py).
 Source: KIP-320, LeaderEpochFileCache.endOffsetFor.
 """
 
@@ -17,33 +18,33 @@ NO_EPOCH: Final = -1
 """The epoch of a client that knows none."""
 
 
-def check_leader_epoch(epoch: int, current: int) -> None:
-    """Compare the client's leader epoch with ours.
+def check_leader_epoch(partition: Partition, epoch: int, server_epoch: int) -> None:
+    """Compare the client's leader epoch with the partition's.
 
     Raises: RequestError, with UNKNOWN_LEADER_EPOCH above ours and FENCED_LEADER_EPOCH below it.
     """
-    if epoch not in (NO_EPOCH, current):
-        later = epoch > current
-        raise RequestError(ErrorCode.UNKNOWN_LEADER_EPOCH if later else ErrorCode.FENCED_LEADER_EPOCH)
+    if epoch == NO_EPOCH or (epoch == server_epoch and not partition.is_counted):
+        return
+    if epoch < partition.oldest_epoch(server_epoch):
+        raise RequestError(ErrorCode.FENCED_LEADER_EPOCH)
+    if epoch > partition.leader_epoch(server_epoch):
+        raise RequestError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
-def end_of_epoch(partition: Partition, epoch: int, current: int) -> tuple[int, int]:
+def end_of_epoch(partition: Partition, epoch: int, server_epoch: int) -> tuple[int, int]:
     """Return the largest epoch of the partition's records up to `epoch`, and the offset at which it ends.
 
     Both are -1 for an epoch that this node never had.
     """
+    current = partition.leader_epoch(server_epoch)
     if not 0 <= epoch <= current:
         return NO_EPOCH, -1
-    found, end = 0, partition.high_watermark
-    for begun, start in partition.leader_epochs():
-        if begun > epoch:
-            return found, start
-        found = begun
-    return (current if epoch == current else found), end
+    found, end = partition.epoch_up_to(epoch)
+    return (current, partition.high_watermark) if epoch == current else (found, end)
 
 
-def epoch_of(partition: Partition, offset: int, current: int) -> int:
+def epoch_of(partition: Partition, offset: int, server_epoch: int) -> int:
     """Return the epoch of the record at an offset; at the end of the log, that of the next one."""
     if offset >= partition.high_watermark:
-        return current
-    return max((epoch for epoch, start in partition.leader_epochs() if start <= offset), default=0)
+        return partition.leader_epoch(server_epoch)
+    return partition.epoch_at(offset)

@@ -6,7 +6,7 @@ Handlers use only this interface and not the log behind it, so that a view's par
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from broker.catalogue.topic import Topic
@@ -30,6 +30,9 @@ class Partition:
     """The link of a topic's partition to its stream; made at the first use."""
 
     __slots__ = ("index", "stream_id", "topic", "vnode", "writes")
+
+    is_counted: ClassVar[bool] = False
+    """Whether its batches are counted, so that it has leader epochs of its own."""
 
     def __init__(self, topic: Topic, index: int, vnode: Vnode) -> None:
         self.topic = topic
@@ -99,6 +102,22 @@ class Partition:
     def max_timestamp(self) -> TimeHit | None:
         """Return the first batch that has the partition's largest timestamp."""
         return self.vnode.log.max_timestamp(self.stream_id)
+
+    def leader_epoch(self, server_epoch: int) -> int:
+        """Return the leader epoch, which clients learn; of most partitions it is the server's."""
+        return server_epoch
+
+    def oldest_epoch(self, server_epoch: int) -> int:
+        """Return the oldest leader epoch of clients that are still served."""
+        return server_epoch
+
+    def epoch_up_to(self, epoch: int) -> tuple[int, int]:
+        """Return the largest epoch of its records up to a given one, and the offset at which it ends."""
+        return self.vnode.log.epoch_up_to(self.stream_id, epoch)
+
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch of the record at an offset."""
+        return self.vnode.log.epoch_at(self.stream_id, offset)
 
     def leader_epochs(self) -> list[tuple[int, int]]:
         """Return every leader epoch of its records with its first offset, oldest first."""

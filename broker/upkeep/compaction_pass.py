@@ -25,6 +25,7 @@ from broker.storage.partition import Partition
 from broker.upkeep.compaction_filter import BatchFilter, LastRecord, note_keys
 from broker.upkeep.compaction_keys import KeyOffsets
 from broker.upkeep.compaction_policy import DirtyPart
+from broker.upkeep.compaction_runs import EntryRuns
 from broker.upkeep.compaction_tags import tag_reader
 from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.error_codes import ErrorCode
@@ -103,6 +104,8 @@ class CompactionPass:
         self._replaced_bytes = 0
         self._transactions: CleanedTransactions
         self._filter: BatchFilter
+        self._runs: EntryRuns | None = None
+        """What is left of emptied batches, if the partition's batches are counted."""
 
     def begin(self, now_ms: int) -> None:
         """Start; `ended` may be called at once."""
@@ -154,6 +157,9 @@ class CompactionPass:
             delete_retention_ms=self._settings.delete_retention_ms,
             tags=self._tags,
         )
+        ledgers = self._log.ledgers(self.partition.stream_id)
+        if ledgers is not None:
+            self._runs = EntryRuns(ledgers.offsets[:])
         self._offset = self._start = start
         self._copy_next(now_ms)
 
@@ -164,8 +170,15 @@ class CompactionPass:
             self._in_thread(self._filter_chunk, self._append, now_ms)
 
     def _filter_chunk(self, parts: list[Part]) -> None:
-        left = [self._filter.left_of(batch) for _, batch in self._batches(parts)]
-        copies = [batch for batch in left if batch is not None]
+        copies: list[bytes | bytearray] = []
+        for header, batch in self._batches(parts):
+            left = self._filter.left_of(batch)
+            if self._runs is not None:
+                copies += self._runs.take(header, left)
+            elif left is not None:
+                copies.append(left)
+        if self._runs is not None and self._next_offset >= self._clean_end:
+            copies += self._runs.end()
         self._copies, self._copies_count, self._appended_count = iter(copies), len(copies), 0
 
     def _append(self, now_ms: int) -> None:

@@ -32,7 +32,7 @@ from protocol.record_reader import iter_records
 from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
 from wal.errors import OffsetOutOfRange
-from wal.format import EntryKind
+from wal.format import LEADER_EPOCH_POSITION, EntryKind
 from wal.lookup import TimeHit
 from wal.versions import FrameRef, VersionedEntry, frame_entries
 
@@ -203,6 +203,8 @@ class DatabasePartition(ScannedPartition):
         if clearings != self._clearings or not learning.is_current:
             # Meanwhile it was deleted, or means something else.
             return 0
+        if batch is not None:
+            batch[LEADER_EPOCH_POSITION : LEADER_EPOCH_POSITION + 4] = bytes(4)  # that of its own log
         self.ranges.add(Evaluated(start, end, None if batch is None else bytes(batch)))
         if budget.spend(records=entry.record_count, size_bytes=len(entry.data)):
             yield None

@@ -172,6 +172,10 @@ class ViewPartition(Partition):
         """A key of its own: fetches wait for records that the view shows, not for those its source gets."""
         return self._wait_key
 
+    def leader_epoch(self, server_epoch: int) -> int:
+        """Return the source's leader epoch, which its batches carry."""
+        return max(server_epoch, self.vnode.log.ledger_epoch(self.stream_id))
+
     @property
     def high_watermark(self) -> int:
         """The end of the decided records: a view shows only committed data, to all readers."""

@@ -39,6 +39,7 @@ SHOWING: Final = frozenset(
         ApiKey.KAWAL_CONNECTIONS,
         ApiKey.KAWAL_DATABASES,
         ApiKey.KAWAL_GROUPS,
+        ApiKey.KAWAL_MESSAGES,
         ApiKey.KAWAL_PRODUCERS,
         ApiKey.KAWAL_QUEUES,
         ApiKey.KAWAL_TOPICS,

@@ -34,6 +34,7 @@ from protocol.messages import (
     init_producer_id,
     kawal_connections,
     kawal_groups,
+    kawal_messages,
     kawal_producers,
     kawal_queue_changes,
     kawal_queues,
@@ -321,6 +322,13 @@ CASES: list[Case] = [
         (2,),
     ),
     Case(ApiKey.KAWAL_PRODUCERS, 0, lambda: kawal_producers.KawalProducersRequest(topic="t")),
+    Case(
+        ApiKey.KAWAL_MESSAGES,
+        0,
+        lambda: kawal_messages.KawalMessagesRequest(
+            topic="t", offsets=[kawal_messages.MessageOffset(partition=0, offset=0)], ids=[]
+        ),
+    ),
     Case(ApiKey.KAWAL_QUEUES, 0, lambda: kawal_queues.KawalQueuesRequest(group_ids=["g"])),
     Case(
         ApiKey.KAWAL_QUEUE_CHANGES,

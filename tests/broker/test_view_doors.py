@@ -16,6 +16,7 @@ from broker.security.authorized_operations import Operation
 from protocol.error_codes import ErrorCode
 from protocol.messages import (
     describe_producers,
+    kawal_messages,
     kawal_producers,
     kawal_queues,
     kawal_topics,
@@ -110,6 +111,7 @@ OTHERS: dict[str, tuple[int, Callable[[], Any]]] = {
     "the source": (12, lambda: metadata.MetadataRequest(topics=[])),
     "all queues": (0, lambda: kawal_queues.KawalQueuesRequest(group_ids=None)),
     "all of kawal": (0, lambda: kawal_topics.KawalTopicsRequest(action=0)),
+    "ids": (0, lambda: kawal_messages.KawalMessagesRequest(topic="t", offsets=[], ids=[])),
     "producers": (0, lambda: kawal_producers.KawalProducersRequest(topic="t")),
     "active producers": (
         0,

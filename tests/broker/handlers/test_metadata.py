@@ -176,9 +176,9 @@ def described(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that fills with the topics that are described."""
     names: list[str] = []
 
-    def counted(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
+    def counted(topic: Topic, *rest: Any) -> MetadataResponseTopic:
         names.append(topic.name)
-        return topic_answer(topic, node_id, leader_epoch)
+        return topic_answer(topic, *rest)
 
     monkeypatch.setattr(metadata, "topic_answer", counted)
     monkeypatch.setattr(metadata, "TOPICS_PER_SLICE", 5)

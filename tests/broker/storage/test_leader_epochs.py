@@ -9,6 +9,7 @@ import pytest
 from broker.errors import RequestError
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch, epoch_of
 from protocol.error_codes import ErrorCode
+from wal.stream import Stream
 
 
 class Epochs:
@@ -16,16 +17,41 @@ class Epochs:
 
     high_watermark = 100
 
-    def __init__(self, *epochs: tuple[int, int]) -> None:
-        self._epochs = [(0, 0), *epochs]
+    def __init__(self, *epochs: tuple[int, int], own: tuple[int, int] | None = None) -> None:
+        self.is_counted = own is not None
+        self._own = own
+        self._stream = Stream(1, 100)
+        for epoch in epochs:
+            self._stream.begin_epoch(*epoch)
+        self.epoch_up_to, self.epoch_at = self._stream.epoch_up_to, self._stream.epoch_at
 
-    def leader_epochs(self) -> list[tuple[int, int]]:
-        return self._epochs
+    def leader_epoch(self, server_epoch: int) -> int:
+        return server_epoch if self._own is None else max(server_epoch, self._own[1])
+
+    def oldest_epoch(self, server_epoch: int) -> int:
+        return server_epoch if self._own is None else max(server_epoch, self._own[0])
+
+
+ORDINARY: Any = Epochs()
 
 
 @pytest.mark.parametrize("epoch", [NO_EPOCH, 3])
 def test_clients_that_know_the_epoch_or_none_are_served(epoch: int) -> None:
-    check_leader_epoch(epoch, 3)
+    check_leader_epoch(ORDINARY, epoch, 3)
+
+
+def test_a_partition_with_ledgers_serves_the_epochs_since_the_start() -> None:
+    partition: Any = Epochs(own=(5, 8))
+    for epoch in (NO_EPOCH, 5, 6, 8):
+        check_leader_epoch(partition, epoch, 3)
+    for epoch, code in (
+        (3, ErrorCode.FENCED_LEADER_EPOCH),
+        (4, ErrorCode.FENCED_LEADER_EPOCH),
+        (9, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ):
+        with pytest.raises(RequestError) as refused:
+            check_leader_epoch(partition, epoch, 3)
+        assert refused.value.code == code
 
 
 @pytest.mark.parametrize(
@@ -38,7 +64,7 @@ def test_clients_that_know_the_epoch_or_none_are_served(epoch: int) -> None:
 )
 def test_any_other_epoch_is_refused(epoch: int, code: ErrorCode) -> None:
     with pytest.raises(RequestError) as refused:
-        check_leader_epoch(epoch, 3)
+        check_leader_epoch(ORDINARY, epoch, 3)
     assert refused.value.code == code
 
 
