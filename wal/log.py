@@ -49,13 +49,13 @@ class VnodeLog(LogCompacting):
         super().__init__(state)
         self.recovery = recovery
         self._job: SyncJob | None = None
-        self._last_commit_ms = state.now_ms
-        self._last_seal_ms = state.now_ms
+        self._last_commit_ms = self._last_seal_ms = state.now_ms
         self._unsealed = marks.unsealed
         self._maintenance = Maintenance(state, marks)
-        self._next_expiry_ms = state.now_ms
+        self.storage = state, self._maintenance
+        """The parts that `wal.storage_state` describes."""
+        self._next_expiry_ms = self._reopen_at_ms = state.now_ms
         self._stop_error: BaseException | None = None
-        self._reopen_at_ms = state.now_ms
 
     @classmethod
     def open(cls, disk: Disk, directory: str, *, options: LogOptions, now_ms: int) -> VnodeLog:

@@ -103,6 +103,11 @@ class Maintenance:
         self._deleted: deque[tuple[int, list[str]]] = deque()
         """Deleted files, as (when to remove them, their paths)."""
 
+    @property
+    def mark_sequences(self) -> tuple[int, int]:
+        """The first frames after the two checkpoint generations, older first."""
+        return self._sequences
+
     def wrote(self, size_bytes: int, entries: int) -> None:
         """Count a committed frame."""
         self.cost_ns += recovery_ns(frames=1, entries=entries, size_bytes=size_bytes)

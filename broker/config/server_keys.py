@@ -176,6 +176,8 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "What acks=all waits for: `disk` until the records are synced, `os` until they are in the page "
         "cache (a power failure may lose the last kawal.flush.ms).",
         choices=("disk", "os")),
+    Key("kawal.storage.state.topic", BOOLEAN, False,
+        "Tell the state of each write-ahead log in the internal topic `__kawal_storage_state`."),
     Key("kawal.flush.ms", INT, 50, "How often durability `os` syncs.",
         minimum=1, maximum=HOUR_MS, unit="ms", kafka="log.flush.interval.ms"),
     Key("kawal.vnodes", INT, 2,

@@ -28,7 +28,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from broker.catalogue.queue_lengths import check_length, has_length
-from broker.catalogue.topics import AUDIT_TOPIC
+from broker.catalogue.topic import SERVER_TOPICS
 from broker.catalogue.view_admin import check_writable
 from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.coordinators.transactional_rights import denial, is_denied
@@ -370,7 +370,7 @@ def _find_partition(
         raise RequestError(
             ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {call.request.acks}: give -1 (all), 0 or 1"
         )
-    if topic.internal and (call.client_id != ADMIN_CLIENT_ID or topic.name == AUDIT_TOPIC):
+    if topic.internal and (call.client_id != ADMIN_CLIENT_ID or topic.name in SERVER_TOPICS):
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     check_writable(topic)
     return partition

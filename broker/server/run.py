@@ -135,6 +135,10 @@ def _start_what_is_asked_for(
         from broker.server.remote_setup import start_copy
 
         start_copy(broker, config, workers)
+    if config.kawal_storage_state_topic:
+        from broker.upkeep.storage_topic import StorageTopic
+
+        StorageTopic(broker, broker, broker.vnodes)
     if any(spec.protocol.sasl for spec in config.specs):
         from broker.server.login_setup import open_logins
 
