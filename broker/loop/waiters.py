@@ -41,7 +41,8 @@ class ParkedCall:
         self.call = call
         # Whether what has arrived under a key is of use; None: it always is.
         self.ready = ready
-        # What is of no use for one call is of none for those after it with the same value; None: it may be.
+        # What is of no use for one call is of none for those after it with the same value, which want no
+        # bytes, and have `ready`; None: it may be.
         self.alike = alike
         # The keys it waits for: `Partition.wait_key`, which for a stored partition is its stream's id.
         self.keys = keys
@@ -50,6 +51,40 @@ class ParkedCall:
         self.min_bytes = min_bytes
         self.resume = resume
         self.timer: Timer | None = None
+
+
+class _Waiting:
+    """The calls that wait for one key, those that are alike together, the longest waiting first."""
+
+    __slots__ = ("alike", "own")
+
+    def __init__(self) -> None:
+        self.own: dict[int, ParkedCall] = {}
+        self.alike: dict[Hashable, dict[int, ParkedCall]] = {}
+
+    def among(self, alike: Hashable) -> dict[int, ParkedCall]:
+        """Return the calls among which one with this value waits."""
+        return self.own if alike is None else self.alike.setdefault(alike, {})
+
+    def remove(self, parked: ParkedCall) -> None:
+        """Forget a call."""
+        if parked.alike is None:
+            self.own.pop(id(parked), None)
+            return
+        calls = self.alike.get(parked.alike)
+        if calls is not None:
+            calls.pop(id(parked), None)
+            if not calls:
+                del self.alike[parked.alike]
+
+    def all(self) -> list[ParkedCall]:
+        """Return every call."""
+        return [*self.own.values(), *(parked for calls in self.alike.values() for parked in calls.values())]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no call waits any more."""
+        return not (self.own or self.alike)
 
 
 class Waiters:
@@ -70,7 +105,7 @@ class Waiters:
         self._failed = failed
         self._soon = soon
         self._turns = turns or Turns()
-        self._by_key: dict[int, dict[int, ParkedCall]] = {}
+        self._by_key: dict[int, _Waiting] = {}
         self._by_call: dict[int, ParkedCall] = {}
         self._own_keys = count(-1, -1)
 
@@ -94,9 +129,12 @@ class Waiters:
         if self._by_call.get(id(parked.call)) is not parked:
             return False
         for key in keys:
-            waiting = self._by_key.setdefault(key, {})
-            if id(parked) not in waiting:
-                waiting[id(parked)] = parked
+            waiting = self._by_key.get(key)
+            if waiting is None:
+                waiting = self._by_key[key] = _Waiting()
+            calls = waiting.among(parked.alike)
+            if id(parked) not in calls:
+                calls[id(parked)] = parked
                 parked.keys.append(key)
         return True
 
@@ -110,30 +148,56 @@ class Waiters:
 
     def waiting_for(self, key: int) -> int:
         """Return the number of calls that wait for this key."""
-        return len(self._by_key.get(key, ()))
+        waiting = self._by_key.get(key)
+        return 0 if waiting is None else len(waiting.all())
 
     def advanced(self, key: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and resume the calls that now have enough."""
+        waiting = self._by_key.get(key)
+        if waiting is None:
+            return
         ready = 0
-        useless: set[Hashable] = set()
-        for parked in tuple(self._by_key.get(key, {}).values()):
+        for calls in tuple(waiting.alike.values()):
+            ready += self._resume_alike(key, calls, AT_ONCE_MAX - ready, now_ms)
+        for parked in tuple(waiting.own.values()):
             parked.size_bytes += added_bytes
-            if parked.size_bytes < parked.min_bytes or parked.alike in useless:
+            if parked.size_bytes < parked.min_bytes or not (parked.ready is None or parked.ready(key)):
                 continue
-            if parked.ready is not None and not parked.ready(key):
-                if parked.alike is not None:
-                    useless.add(parked.alike)
-            else:
-                ready += 1
-                if ready <= AT_ONCE_MAX:
-                    self._finish(parked, now_ms)
-                elif parked.size_bytes - added_bytes < parked.min_bytes or parked.ready is not None:
-                    self._soon(partial(self._finish, parked, now_ms))
+            ready += 1
+            if ready <= AT_ONCE_MAX:
+                self._finish(parked, now_ms)
+            elif parked.size_bytes - added_bytes < parked.min_bytes or parked.ready is not None:
+                self._soon(partial(self._finish, parked, now_ms))
+
+    def _resume_alike(self, key: int, calls: dict[int, ParkedCall], at_most: int, now_ms: int) -> int:
+        """Resume calls that are alike until something is of no use for one; return how many were.
+
+        None is looked at that comes after that one, however many there are.
+        """
+        resumed = 0
+        for _ in range(len(calls)):
+            parked = next(iter(calls.values()), None)
+            if parked is None:
+                break
+            if self._by_call.get(id(parked.call)) is not parked:
+                # It waits no more, and its many keys are being forgotten.
+                del calls[id(parked)]
+                continue
+            assert parked.ready is not None, "what is of use for one of many alike has to be known"
+            if not parked.ready(key):
+                break
+            if resumed >= at_most:
+                self._soon(lambda: self.advanced(key, 0, now_ms))
+                break
+            resumed += 1
+            self._finish(parked, now_ms)
+        return resumed
 
     def wake(self, keys: Iterable[int], now_ms: int) -> None:
         """Resume the calls of these keys at once: a partition was deleted, or its log start moved."""
         for key in keys:
-            for parked in tuple(self._by_key.get(key, {}).values()):
+            waiting = self._by_key.get(key)
+            for parked in () if waiting is None else waiting.all():
                 self._finish(parked, now_ms)
 
     def wake_all(self, now_ms: int) -> None:
@@ -190,6 +254,6 @@ class Waiters:
         del parked.keys[-KEYS_PER_STEP:]
         for key in keys:
             waiting = self._by_key[key]
-            del waiting[id(parked)]
-            if not waiting:
+            waiting.remove(parked)
+            if waiting.is_over:
                 del self._by_key[key]

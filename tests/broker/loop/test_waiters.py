@@ -6,7 +6,7 @@ from typing import Any
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
 from broker.loop.turns import Work
-from broker.loop.waiters import AT_ONCE_MAX, ParkedCall, Waiters
+from broker.loop.waiters import AT_ONCE_MAX, KEYS_PER_STEP, ParkedCall, Waiters
 
 
 def fail(_call: object, error: Exception) -> None:
@@ -160,8 +160,65 @@ def test_of_calls_that_are_alike_only_the_first_without_use_is_asked() -> None:
     for name in ("a1", "b1", "a2", "a3", "a4", "own1", "own2"):
         wait(name, None if name.startswith("own") else name[0])
     waiters.advanced(1, 0, now_ms=1)
-    assert resumed == ["a1", "b1"]
-    assert asked == ["a1", "b1", "a2", "own1", "own2"]
+    assert resumed == ["a1", "a2"]
+    assert asked == ["a1", "a2", "a3", "b1", "own1", "own2"]
     left[0] = 1
     waiters.advanced(1, 0, now_ms=2)
-    assert resumed == ["a1", "b1", "a2"]
+    assert resumed == ["a1", "a2", "a3"]
+    assert waiters.waiting_for(1) == 4
+
+
+def waiting_alike(waiters: Waiters, count: int, jobs: list[str], keys: list[int]) -> list[str]:
+    """Have so many calls wait that are alike and take a job each; return those that took one."""
+    took: list[str] = []
+
+    def wait(name: str) -> None:
+        def resume(_now_ms: int) -> None:
+            jobs.pop()
+            took.append(name)
+
+        call: Any = FakeCall()
+        fetch = ParkedCall(
+            call,
+            keys=keys,
+            size_bytes=0,
+            min_bytes=0,
+            resume=resume,
+            ready=lambda _key: bool(jobs),
+            alike="g",
+        )
+        waiters.park(fetch, deadline_ms=500)
+
+    for number in range(count):
+        wait(f"m{number}")
+    return took
+
+
+def test_calls_that_are_alike_are_resumed_in_the_order_in_which_they_came_and_most_of_many_in_slices() -> (
+    None
+):
+    later: list[Callable[[], None]] = []
+    waiters = Waiters(Timers(InternalErrors()), fail, later.append)
+    jobs = ["job"] * (2 * AT_ONCE_MAX + 1)
+    took = waiting_alike(waiters, 3 * AT_ONCE_MAX, jobs, keys=[1])
+    waiters.advanced(1, 10, now_ms=5)
+    assert took == [f"m{number}" for number in range(AT_ONCE_MAX)]
+    assert len(later) == 1
+    for action in later:
+        action()
+    assert took == [f"m{number}" for number in range(2 * AT_ONCE_MAX + 1)]
+    assert (jobs, waiters.waiting_for(1)) == ([], AT_ONCE_MAX - 1)
+
+
+def test_a_call_with_very_many_keys_does_not_keep_those_after_it_waiting() -> None:
+    later: list[Callable[[], None]] = []
+    waiters = Waiters(Timers(InternalErrors()), fail, later.append)
+    jobs = ["job"]
+    took = waiting_alike(waiters, 2, jobs, keys=list(range(2 * KEYS_PER_STEP)))
+    waiters.advanced(0, 10, now_ms=5)
+    jobs.append("job")
+    waiters.advanced(0, 10, now_ms=6)
+    assert took == ["m0", "m1"]
+    for action in later:
+        action()
+    assert waiters.waiting_for(0) == waiters.waiting_for(2 * KEYS_PER_STEP - 1) == 0
