@@ -333,7 +333,7 @@ class Broker:
             if not of_all and not vnode.log.has_appends:
                 continue
             try:
-                jobs = list(vnode.begin_jobs(now_ms))
+                jobs = list(vnode.begin_jobs(now_ms, maintains=of_all))
             except Exception as error:  # noqa: BLE001  (the net)
                 self._crashed(vnode, error, now_ms)
                 continue

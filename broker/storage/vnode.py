@@ -106,12 +106,16 @@ class Vnode:
         """Return when to ask the log for work although nothing is appended; None while it is at work."""
         return None if self.busy else self.log.next_deadline()
 
-    def begin_jobs(self, now_ms: int) -> Iterator[DiskJob]:
-        """Yield the disk work that can begin now."""
+    def begin_jobs(self, now_ms: int, *, maintains: bool = True) -> Iterator[DiskJob]:
+        """Yield the disk work that can begin now, and if it `maintains`, what is in no hurry, too."""
         if self._commit is None and (commit := self.log.begin_sync(now_ms)) is not None:
             self._commit = commit
             yield commit
-        if self._maintenance is None and (job := self.log.begin_maintenance(now_ms)) is not None:
+        if (
+            maintains
+            and self._maintenance is None
+            and (job := self.log.begin_maintenance(now_ms)) is not None
+        ):
             self._maintenance = job
             yield job
 

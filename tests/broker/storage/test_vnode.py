@@ -237,3 +237,13 @@ def test_after_a_failure_all_are_told_at_once_those_that_are_safe_first() -> Non
     assert not bench.vnode.settle(InternalErrors(), 0, Clock())
     lost = ErrorCode.KAFKA_STORAGE_ERROR
     assert bench.told == [*((name, None) for name in "abcd"), *((name, lost) for name in "efgh")]
+
+
+def test_maintenance_begins_only_where_it_is_asked_for() -> None:
+    bench = Bench(seal_idle_ms=10**9)
+    bench.append("a")
+    (commit,) = bench.vnode.begin_jobs(0, maintains=False)
+    bench.end(commit)
+    late_ms = 10**8
+    assert list(bench.vnode.begin_jobs(late_ms, maintains=False)) == []
+    assert len(list(bench.vnode.begin_jobs(late_ms))) == 1
