@@ -124,8 +124,9 @@ class NodeCoordinators:
         if self._shares is None:
             from broker.coordinators.shares import Shares
 
-            self._shares = Shares(self._metadata, self._loop, self._loop.clock.turn_ms)
-            self._shares.on_archiving = lambda keys: self._letters().write_letters(keys)
+            now_ms = self._loop.clock.turn_ms
+            self._shares = Shares(self._metadata, self._loop, now_ms)
+            self._shares.tell_archiving(lambda keys: self._letters().write_letters(keys), now_ms)
             self._runtimes.append(self._shares)
         return self._shares
 

@@ -15,6 +15,7 @@ from broker.storage.vnode import Vnode
 from groups.errors import NotLoaded
 from groups.share.config import ShareConfig
 from groups.share.coordinator import ShareCoordinator
+from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey
 
 
@@ -59,7 +60,7 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
 
     def __init__(self, metadata: Metadata, loop: Loop, now_ms: int) -> None:
         self.on_freed: Callable[[list[ShareKey]], None] | None = None
-        self.on_archiving: Callable[[list[ShareKey]], None] | None = None
+        self._on_archiving: Callable[[list[ShareKey]], None] | None = None
         super().__init__(ShareKind(metadata, loop), metadata, loop, now_ms)
 
     def _pump(self, now_ms: int) -> None:
@@ -67,8 +68,20 @@ class Shares(CoordinatorRuntime[ShareCoordinator]):
         freed = self._machine.take_freed()
         if freed and self.on_freed is not None:
             self.on_freed(freed)
-        if self.on_archiving is not None and (archiving := self._machine.take_archiving()):
-            self.on_archiving(archiving)
+        if self._on_archiving is not None and (archiving := self._machine.take_archiving()):
+            self._on_archiving(archiving)
+
+    def tell_archiving(self, told: Callable[[list[ShareKey]], None], now_ms: int) -> None:
+        """Tell of share-partitions with records that wait for dead letters: of those known now at once."""
+        self._on_archiving = told
+        self._pump(now_ms)
+
+    def look(self, key: ShareKey) -> SharePartition:
+        """Return a share-partition, for reading: what is only read leaves nothing to be stored.
+
+        Raises: NotLoaded, GroupNotFound.
+        """
+        return self._machine.known(key)
 
     def position(self, key: ShareKey) -> int | None:
         """Return the first offset that a group has not done with; None if it has no state, or not yet."""

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from broker.coordinators.share_settings import limits_of, queue_settings, share_reading
+from broker.coordinators.share_settings import limits_of, share_settings
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
+from broker.fetching.share_places import Place, find_partition
 from broker.fetching.share_queues import ShareQueues
-from broker.fetching.share_reader import Place, ReadSteps, find_partition
+from broker.fetching.share_reader import ReadSteps
 from broker.loop.loop import Loop
 from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps
 from groups.errors import GroupError, InvalidRecordState, InvalidRequest
@@ -86,9 +87,8 @@ class ShareExchange:
 
     def acknowledge(self, topics: Sequence[Any], *, renews: bool) -> ReadSteps:
         """Apply all acknowledgements of a request; yield where there are many."""
-        group_id = self.member.group_id
-        may_renew = share_reading(self._metadata, group_id).may_renew
-        auto_accepts = queue_settings(self._metadata, group_id).auto_accepts
+        settings = share_settings(self._metadata, self.member.group_id)
+        may_renew, auto_accepts = settings.reading.may_renew, settings.queue.auto_accepts
         runs = 0
         for found in _acknowledging(topics):
             if found is None:
@@ -113,9 +113,7 @@ class ShareExchange:
                     self.acknowledged[place] = (error.code, error.message)
 
     def accept(self, found: Mapping[Place, PartitionData]) -> Steps:
-        """Accept what is about to be delivered, if the group says so; what cannot be stored is not."""
-        if not queue_settings(self._metadata, self.member.group_id).auto_accepts:
-            return
+        """Accept what is about to be delivered, as the group wants it; what cannot be stored is not."""
         for number, (place, data) in enumerate(found.items(), start=1):
             if data.acquired_records:
                 self._accept_place(place, data)

@@ -9,7 +9,7 @@ from uuid import UUID
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.group_lag import age_of
 from broker.coordinators.share_settings import share_reading
-from broker.fetching.share_reader import end_of, find_partition
+from broker.fetching.share_places import end_of, find_partition
 from broker.storage.partition import Partition
 from groups.errors import GroupNotFound
 from groups.share.share_partition import SharePartition

@@ -12,11 +12,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.metadata import Metadata
-from broker.coordinators.share_settings import limits_of, queue_settings, share_reading
+from broker.coordinators.share_settings import limits_of, queue_settings, share_settings
 from broker.coordinators.shares import Shares
 from broker.errors import RequestError
 from broker.fetching.pieces import PIECE_BYTES
-from broker.fetching.share_reader import Place, end_of, find_partition, first_available
+from broker.fetching.share_places import Place, end_of, find_partition, first_available
 from broker.loop.loop import Loop
 from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, emptied
 from broker.view_topics.view_partition import ViewPartition
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 TAKEN_PER_STEP: Final = 5
 """The partitions, with thousands of ranges perhaps, in which records to take over are looked for at once."""
+
+ANY_MEMBER: Final = ""
+"""The name of no member: what is acquirable for it is so for some."""
 
 COUNTED_BYTES_MAX: Final = 1 << 20
 """The bytes of a partition that are counted for a fetch that wants more than one; more count as enough."""
@@ -77,10 +80,11 @@ class ShareQueues:
             wait_key = self._wait_keys.get(key)
             if wait_key is None:
                 continue
-            if self._loop.waiters.waits_for(wait_key):
-                self._loop.scheduler.soon(partial(self._wake, wait_key))
-            else:
+            if not self._loop.waiters.waits_for(wait_key):
                 del self._wait_keys[key]
+            elif self.is_acquirable(SessionKey(key.group_id, ANY_MEMBER), (key.topic_id, key.partition)):
+                # After most acknowledgements it is not.
+                self._loop.scheduler.soon(partial(self._wake, wait_key))
 
     def _wake(self, wait_key: int) -> None:
         self._loop.waiters.advanced(wait_key, 0, self._loop.clock.turn_ms)
@@ -122,18 +126,19 @@ class ShareQueues:
 
     def is_acquirable(self, member: SessionKey, place: Place) -> bool:
         """Whether a member would get something now; an error is something, too."""
-        group_id = member.group_id
-        limits = limits_of(self._metadata, group_id)
-        read_committed = share_reading(self._metadata, group_id).read_committed
+        settings = share_settings(self._metadata, member.group_id)
         now_ms = self._loop.clock.turn_ms
         try:
             partition = find_partition(self._metadata, place)
-            key = ShareKey(group_id, *place)
-            offset = first_available(self._shares(), key, partition, limits, now_ms, member.member_id)
+            key = ShareKey(member.group_id, *place)
+            offset = first_available(
+                self._shares(), key, partition, settings.limits, now_ms, member.member_id
+            )
         except (RequestError, GroupError, WalError, DiskError):
             return True
-        if self.room_of(member) == 0:
+        if settings.queue.member_records_max and self.room_of(member) == 0:
             return False
+        read_committed = settings.reading.read_committed
         return offset is not None and offset < end_of(partition, read_committed=read_committed)
 
     def available_bytes(self, member: SessionKey, place: Place, max_bytes: int) -> int:

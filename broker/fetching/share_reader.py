@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
-from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
 from broker.coordinators.share_settings import NO_QUEUE_SETTINGS, QueueSettings
@@ -24,6 +23,7 @@ from broker.errors import RequestError, storage_error
 from broker.fetching.gathered import Gathered
 from broker.fetching.pieces import PIECE_BYTES, Piece, read_piece
 from broker.fetching.record_choice import SCAN_BYTES_MAX
+from broker.fetching.share_places import Place, Span, end_of, find_partition, first_available
 from broker.fetching.share_selection import Selection
 from broker.loop.clock import Clock
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until
@@ -52,7 +52,6 @@ BATCHES_PER_STEP: Final = 50
 NO_LEADER: Final = 0
 """The leader, and its epoch, where none is named: as Kafka leaves them."""
 
-Place = tuple[UUID, int]
 ReadSteps = Generator[Until | None, None, None]
 
 
@@ -111,8 +110,9 @@ class ShareReader:
         self._read_committed = read_committed
         self._offload = offload
         self._clock = clock
-        clocks = (clock.turn_ms, clock.wall_ms(clock.turn_ms))
-        self._selection = Selection(metadata, shares, settings, limits=limits, offload=offload, clocks=clocks)
+        self._settings = settings
+        self._began_ms = clock.turn_ms
+        self._selects: Selection | None = None
         self._scanned_bytes = 0
         self._batches = 0
         self.count = 0
@@ -124,6 +124,21 @@ class ShareReader:
         self.found: dict[Place, PartitionData] = {}
 
     @property
+    def _selection(self) -> Selection:
+        """The selection, made when there is something to select from."""
+        if self._selects is None:
+            clocks = (self._began_ms, self._clock.wall_ms(self._began_ms))
+            self._selects = Selection(
+                self._metadata,
+                self._shares,
+                self._settings,
+                limits=self._limits,
+                offload=self._offload,
+                clocks=clocks,
+            )
+        return self._selects
+
+    @property
     def _now_ms(self) -> int:
         return self._clock.turn_ms
 
@@ -131,6 +146,16 @@ class ShareReader:
     def records_max(self) -> int:
         """The most records that the request may have."""
         return self._reading.max_records
+
+    @property
+    def steals(self) -> bool:
+        """Whether members that find nothing take records of those that sit idle."""
+        return self._settings.steal_idle_ms > 0
+
+    @property
+    def accepts(self) -> bool:
+        """Whether what is delivered counts as accepted."""
+        return self._settings.auto_accepts
 
     @property
     def is_full(self) -> bool:
@@ -142,35 +167,49 @@ class ShareReader:
         for number, place in enumerate(places):
             if number and not number % ITEMS_PER_STEP:
                 yield None
-            data = blank(place[1])
+            if self.is_full:
+                return
+            data: PartitionData | None = None
             try:
-                if not self.is_full:
-                    yield from self._read_place(place, data)
+                span = self._span(place)
+                if span is not None:
+                    data = blank(place[1])
+                    yield from self._read_span(span, data)
             except RequestError as error:
-                data.error_code = error.code
+                data = blank(place[1], error.code)
             except GroupError as error:
-                data.error_code, data.error_message = error.code, error.message
+                data = blank(place[1], error.code, error.message)
             except OffsetOutOfRange:
                 # The log lost its beginning meanwhile: the next fetch begins after that.
                 continue
             except (WalError, DiskError) as error:
                 logger.error("share fetch of %s-%d: %s", *place, error)
-                data.error_code = storage_error(error).code
+                data = blank(place[1], storage_error(error).code)
+            if data is None:
+                continue
             if data.error_code:
                 self.has_error = True
             if data.error_code or data.acquired_records:
                 self.found[place] = data
 
-    def _read_place(self, place: Place, data: PartitionData) -> ReadSteps:
+    def _span(self, place: Place) -> Span | None:
+        """Return what could be acquired of a partition; None if that is nothing.
+
+        Raises: RequestError, GroupError.
+        """
         partition = find_partition(self._metadata, place)
         key = ShareKey(self._reading.group_id, *place)
         member_id = self._reading.member_id
         offset = first_available(self._shares, key, partition, self._limits, self._now_ms, member_id)
         end = end_of(partition, read_committed=self._read_committed)
-        if offset is None or offset >= end:
-            if isinstance(partition, ViewPartition):
-                self.views.append((partition, end))
-            return
+        if offset is not None and offset < end:
+            return Span(partition, key, offset, end)
+        if isinstance(partition, ViewPartition):
+            self.views.append((partition, end))
+        return None
+
+    def _read_span(self, span: Span, data: PartitionData) -> ReadSteps:
+        partition, key, offset, end = span
         wish = Wish(
             self._reading.member_id,
             self._reading.max_records - self.count,
@@ -343,38 +382,6 @@ class ShareReader:
         if stop > start >= 0:
             parts.append(piece.data[start:stop])
             self.size_bytes += stop - start
-
-
-def find_partition(metadata: Metadata, place: Place) -> Partition:
-    """Return a partition by its topic's id.
-
-    Raises: RequestError, with 100 for a topic and 3 for a partition that does not exist.
-    """
-    topic = metadata.catalogue.find_id(place[0])
-    if topic is None:
-        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
-    return metadata.topics.partition(topic, place[1])
-
-
-def end_of(partition: Partition, *, read_committed: bool) -> int:
-    """Return the offset up to which a group may read."""
-    return partition.last_stable_offset if read_committed else partition.high_watermark
-
-
-def first_available(
-    shares: Shares, key: ShareKey, partition: Partition, limits: Limits, now_ms: int, member_id: str
-) -> int | None:
-    """Return the first offset that a member may acquire; None while there may be none.
-
-    Raises: NotLoaded, GroupNotFound.
-    """
-    with shares.step(now_ms) as machine:
-        machine.move_log_start(key, partition.log_start, now_ms)
-        found = machine.find(key)
-        assert found is not None
-        if not found.can_acquire(limits, member_id, now_ms):
-            return None
-        return found.next_fetch_offset(member_id, now_ms)
 
 
 def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:

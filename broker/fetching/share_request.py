@@ -10,7 +10,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from broker.fetching.share_reader import Place, blank
+from broker.fetching.share_places import Place
+from broker.fetching.share_reader import blank
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import (

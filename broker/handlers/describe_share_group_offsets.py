@@ -18,7 +18,7 @@ from uuid import UUID
 from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
-from broker.fetching.share_reader import find_partition
+from broker.fetching.share_places import find_partition
 from broker.loop.call import Call
 from broker.loop.slices import Pace, WaitingSteps, begun
 from broker.security.authorized_operations import Operation

@@ -22,7 +22,8 @@ from broker.coordinators.share_settings import share_settings
 from broker.errors import RequestError
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_exchange import ShareExchange, member_of
-from broker.fetching.share_reader import Place, Reading, ReadSteps, ShareReader, blank, find_partition
+from broker.fetching.share_places import Place, find_partition
+from broker.fetching.share_reader import Reading, ReadSteps, ShareReader, blank
 from broker.fetching.share_request import (
     PLACES_PER_STEP,
     Said,
@@ -232,15 +233,17 @@ class _ShareFetch:
             yield pause
         self._data.update(reader.found)
         is_empty = not reader.count and not reader.has_error
-        if may_wait and is_empty and not (yield from has_errors(self._data)):
-            self._look_again_ms = yield from self._queues.take_over(
-                self._member, places, reader.records_max, now_ms
-            )
+        if may_wait and is_empty and not (self._data and (yield from has_errors(self._data))):
+            if reader.steals:
+                self._look_again_ms = yield from self._queues.take_over(
+                    self._member, places, reader.records_max, now_ms
+                )
             yield from self._park(places)
             for view, position in reader.views:
                 view.began_waiting(position, now_ms)
         else:
-            yield from self._exchange.accept(reader.found)
+            if reader.accepts:
+                yield from self._exchange.accept(reader.found)
             self._exchange.done()
 
     def _reader(self) -> ShareReader:
@@ -249,9 +252,9 @@ class _ShareFetch:
         settings = share_settings(broker, group_id)
         room_bytes = self._call.connection.fetch_room_bytes()
         exact = request.share_acquire_mode == AcquireMode.RECORD_LIMIT
-        max_records, room = request.max_records, self._queues.room_of(self._member)
-        if room is not None:
-            max_records, exact = min(max_records, room), True
+        max_records = request.max_records
+        if settings.queue.member_records_max:
+            max_records, exact = min(max_records, self._queues.room_of(self._member) or 0), True
         reading = Reading(
             group_id,
             self._member.member_id,

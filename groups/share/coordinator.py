@@ -185,6 +185,10 @@ class ShareCoordinator:
         share = self._table.find(key)
         return None if share is None else share.partition
 
+    def known(self, key: ShareKey) -> SharePartition:
+        """Return a share-partition that exists, for reading.  Raises: NotLoaded, GroupNotFound."""
+        return self._table.known(key).partition
+
     def partition_of(self, key: ShareKey) -> int:
         """Return the partition of __share_group_state that holds a share-partition."""
         known = self._table.shares.get(key)

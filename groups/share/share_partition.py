@@ -61,18 +61,22 @@ class SharePartition:
 
     def next_fetch_offset(self, member_id: str = "", now_ms: int = 0) -> int:
         """Return the first offset that could be acquired, by this member if it is named."""
-        for found in self._ranges:
-            if found.is_settled and found.facts.is_free(member_id, now_ms):
+        ranges = self._ranges
+        for found in ranges:
+            if found.change is None and found.facts.is_free(member_id, now_ms):
                 return found.first
-        return self.end
+        return ranges.end
 
-    def can_acquire(self, limits: Limits, member_id: str = "", now_ms: int = 0) -> bool:
-        """Whether a fetch may look for records: some were given back, or the window is not full."""
-        if limits.in_flight_bytes_max and self._ranges.in_flight_bytes() >= limits.in_flight_bytes_max:
-            return False
-        if self.end - self.start < limits.in_flight_max:
-            return True
-        return self.next_fetch_offset(member_id, now_ms) < self.end
+    def first_acquirable(self, limits: Limits, member_id: str = "", now_ms: int = 0) -> int | None:
+        """Return the first offset at which a fetch may look for records; None while there is none.
+
+        It is that of a record which was given back, or the end, if the window is not full.
+        """
+        ranges = self._ranges
+        if limits.in_flight_bytes_max and ranges.in_flight_bytes() >= limits.in_flight_bytes_max:
+            return None
+        offset, end = self.next_fetch_offset(member_id, now_ms), ranges.end
+        return offset if offset < end or end - ranges.start < limits.in_flight_max else None
 
     def best(self, member_id: str, now_ms: int) -> tuple[int, int] | None:
         """Return the largest priority of the records that a member may have, and the first of these."""

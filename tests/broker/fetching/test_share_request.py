@@ -6,7 +6,8 @@ from collections.abc import Generator
 from typing import Any
 from uuid import UUID
 
-from broker.fetching.share_reader import Place, blank
+from broker.fetching.share_places import Place
+from broker.fetching.share_reader import blank
 from broker.fetching.share_request import Said, acknowledging, freed, has_errors, named, response_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import (

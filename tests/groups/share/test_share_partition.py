@@ -104,9 +104,9 @@ def test_a_released_record_that_was_compacted_since_is_archived() -> None:
 def test_a_full_window_is_not_extended_but_what_was_given_back_in_it_is_acquired() -> None:
     partition, limits = SharePartition(0), LIMITS._replace(in_flight_max=20)
     partition.acquire(wish(), limits, read((0, 9), (10, 19)), 0)
-    assert not partition.can_acquire(limits)
+    assert partition.first_acquirable(limits) is None
     settle(partition, say(partition, 5, 5, RELEASE))
-    assert partition.can_acquire(limits)
+    assert partition.first_acquirable(limits) == partition.next_fetch_offset()
     got = partition.acquire(wish("m2"), limits, read((0, 9), (10, 19), (20, 29), first=5), 0)
     assert got == [Acquired(5, 5, 2)]
     assert partition.end == 20
