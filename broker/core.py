@@ -333,12 +333,11 @@ class Broker:
             if not of_all and not vnode.log.has_appends:
                 continue
             try:
-                jobs = list(vnode.begin_jobs(now_ms, maintains=of_all))
+                # One by one: a commit that has begun must be done, whatever comes after it.
+                for job in vnode.begin_jobs(now_ms, maintains=of_all):
+                    yield vnode, job
             except Exception as error:  # noqa: BLE001  (the net)
                 self._crashed(vnode, error, now_ms)
-                continue
-            for job in jobs:
-                yield vnode, job
         yield from ((self.meta, made) for made in self.databases.take_jobs(now_ms))
         if (snapshot := self.snapshots.begin()) is not None:
             yield self.meta, snapshot
