@@ -352,9 +352,9 @@ def asked_logs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     ask = Vnode.begin_jobs
 
-    def note(vnode: Vnode, now_ms: int) -> Iterator[DiskJob]:
+    def note(vnode: Vnode, now_ms: int, *, maintains: bool = True) -> Iterator[DiskJob]:
         asked.append(vnode.name)
-        return ask(vnode, now_ms)
+        return ask(vnode, now_ms, maintains=maintains)
 
     monkeypatch.setattr(Vnode, "begin_jobs", note)
     return asked
