@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from console import topic_changes
 from console.errors import CommandError, UsageError
 from console.topic_changes import alter_topics
 from tests.broker.gateway import Gateway
-from tests.broker.kit import create
+from tests.broker.kit import batch, create, send
 
 
 def change(*topics: str, **options: Any) -> int:
@@ -43,6 +44,32 @@ def test_a_dry_run_changes_nothing(gateway: Gateway, capsys: pytest.CaptureFixtu
     assert change("orders", partitions=3, dry_run=True) == 0
     assert partitions(gateway, "orders") == 2
     assert "could be changed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_more_partitions_for_a_topic_with_records_are_warned_of(
+    gateway: Gateway, capsys: pytest.CaptureFixture[str], dry_run: bool
+) -> None:
+    send(gateway.client(), "orders", batch(b"1", key=b"k"), 1)
+    assert change("orders", "payments", sets=["retention.ms=5"], dry_run=dry_run) == 0
+    assert capsys.readouterr().err == ""
+    assert change("orders", "payments", partitions=3, dry_run=dry_run) == 0
+    assert capsys.readouterr().err == (
+        "kawal: warning: topic 'orders' has records: with other partitions, new records of a key may go to"
+        " another one than before, and be read before earlier ones\n"
+    )
+
+
+def test_a_topic_whose_offsets_are_not_told_is_warned_of(
+    gateway: Gateway, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_arguments: Any) -> Any:
+        raise CommandError("not allowed")
+
+    monkeypatch.setattr(topic_changes, "offsets_at", denied)
+    assert change("orders", partitions=3) == 0
+    assert partitions(gateway, "orders") == 3
+    assert "warning: topic 'orders'" in capsys.readouterr().err
 
 
 def test_what_is_refused_stops_everything(gateway: Gateway) -> None:

@@ -132,3 +132,23 @@ def test_growth_that_the_disk_loses_is_undone(gateway: Gateway, client: Client) 
     client = gateway.client()
     assert count(client, "t") == 3
     assert read(client, "t", partition=2) == [b"x"]
+
+
+def test_growth_of_a_topic_with_records_is_logged_with_what_becomes_of_keys(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        found = [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"]
+        caplog.clear()
+        return found
+
+    client.call(request(growth("t", 3)), 3)
+    assert warnings() == []
+    send(client, "t", batch(b"1"), 2)
+    client.call(request(growth("t", 5), validate_only=True), 3)
+    assert warnings() == []
+    client.call(request(growth("t", 5)), 3)
+    assert warnings() == [
+        "topic 't' grows from 3 to 5 partitions: new records of a key may go to another partition and be read"
+        " before earlier ones; with kawal.partition.autosplit.mode partitions split in order"
+    ]
