@@ -16,6 +16,7 @@ from protocol.messages.delete_records import (
 from tests.broker.databases import drop_database
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send
+from tests.broker.splits import HIGH, LOW, keyed, split, split_topic
 from tests.broker.topic_changes import alter, delete, grow, told
 from tests.broker.views import PLACE, database, make_view, read_all
 from wal.memory_faults import failing
@@ -67,6 +68,21 @@ def test_a_change_tells_all_that_is_needed_to_make_the_topic_again() -> None:
         "partitions": 1,
         "configs": {"kawal.columns": "ts timestamp, v double"},
     }
+
+
+def test_a_split_is_told_with_its_parent_its_child_and_the_cut() -> None:
+    gateway, client = database()
+    make_view(client, "only", "ONLY META AS DATABASE d")
+    split_topic(client, "s", 1, **{PLACE: "d"})
+    send(client, "s", keyed((LOW, b"1"), (HIGH, b"2")))
+    assert split(client, 0, "s") == (0, "")
+    for _ in range(2):
+        change = read_all(gateway.client(), "only")[-1]
+        assert told(change) == ("grow", "s")
+        content = json.loads(change.value or b"")
+        assert content["split"] == {"parent": 0, "child": 1, "cut": 2}
+        assert content["partitions"] == 2
+        gateway.restart()
 
 
 def test_replayed_into_an_empty_server_the_view_gives_topics_and_records_again() -> None:
