@@ -10,9 +10,11 @@ from broker.loop.slices import run_here
 from broker.storage.inspection import INSPECTED_RECORDS_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.record_reader import iter_records
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import create, outcomes, producing, send
 from tests.broker.numbered import dedup_topic, numbered, of_records, sent, stored
+from tests.broker.splits import batches, split, split_topic
 from tests.broker.topic_requests import altered
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -193,3 +195,54 @@ def test_append_time_is_that_of_the_rest_of_a_batch_too(client: Client) -> None:
     answer = send(client, "t", numbered(2, 3))
     assert answer.log_append_time_ms >= START_MS
     assert stored(client) == [(0, 1), (1, 2), (3, 3)]
+
+
+# --- partitions that split ------------------------------------------------------------------------------
+
+
+def test_a_bound_source_stays_in_the_family_of_its_partition_and_keeps_its_order_over_splits(
+    gateway: Gateway,
+) -> None:
+    """Whichever partition its client sends to, before and after splits, and after a restart in between."""
+    client = gateway.client()
+    split_topic(client, partitions=2, kawal_dedup="seqno", kawal_routing="producer-bind")
+    names = [b"source-%d" % number for number in range(24)]
+    read: dict[bytes, list[tuple[int, int]]] = {name: [] for name in names}
+
+    def write(seqno: int) -> None:
+        for number, name in enumerate(names):
+            # First to its own partition; later to any.
+            chosen = (number if seqno == 0 else number + seqno) % 2
+            assert sent(client, seqno, name=name, partition=chosen)[0] == 0
+            assert sent(client, seqno, name=name, partition=chosen)[0] == 0, "a repetition"
+
+    roots = {name: number % 2 for number, name in enumerate(names)}
+    for seqno in range(12):
+        write(seqno)
+        if seqno in (2, 5, 8):
+            assert split(client, {2: 0, 5: 1, 8: 0}[seqno]) == (0, "")
+        if seqno == 6:
+            gateway.restart()
+            client = gateway.client()
+    family = {0: 0, 1: 1, 2: 0, 3: 1, 4: 0}
+    for partition, root in family.items():
+        for name, seqno in by_source(client, partition):
+            assert roots[name] == root, f"{name!r} left its family"
+            read[name].append((seqno, partition))
+    for name, found in read.items():
+        assert [seqno for seqno, _ in sorted(found)] == list(range(12)), name
+        partitions = [partition for _, partition in sorted(found)]
+        # Parents come before children, and a source never goes back.
+        assert partitions == sorted(partitions), name
+        assert found == sorted(found), name
+    used = {partition for found in read.values() for _, partition in found}
+    assert used == set(family), "some sources go to each child"
+
+
+def by_source(client: Client, partition: int) -> list[tuple[bytes, int]]:
+    """Return the source and the number of each record of a partition."""
+    return [
+        (dict(record.headers)["kawal-producer-id"] or b"", int(record.value or b""))
+        for batch in batches(client, partition)
+        for record in iter_records(batch)
+    ]
