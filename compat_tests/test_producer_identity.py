@@ -8,6 +8,7 @@ import struct
 import subprocess
 from typing import Any
 
+import kafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
@@ -43,10 +44,10 @@ def send(producer: Any, topic: str, name: str, numbers: range, partition: int) -
     return outcomes
 
 
-def values(broker: Broker, topic: str, partition: int) -> list[int]:
+def values(broker: Broker, topic: str, partition: int, **settings: Any) -> list[int]:
     """Read a partition to its end, which may lie after offsets without records."""
     found: list[int] = []
-    with open_consumer(broker, enable_partition_eof=True) as consumer:
+    with open_consumer(broker, enable_partition_eof=True, **settings) as consumer:
         consumer.assign([TopicPartition(topic, partition, 0)])
         while (message := consumer.poll(30)) is not None and not message.error():
             found.append(int(message.value()))
@@ -146,3 +147,39 @@ def test_records_without_numbers_and_codecs_that_are_not_allowed_are_refused(
         )
         assert producer.flush(30) == 0
     assert codes == [KafkaError.INVALID_RECORD, KafkaError.UNSUPPORTED_COMPRESSION_TYPE]
+
+
+@pytest.mark.parametrize("transactional", [False, True], ids=["idempotent", "transactional"])
+def test_readers_pass_over_very_many_batches_of_nothing_but_repetitions(
+    start_broker: StartBroker, transactional: bool
+) -> None:
+    """They are no empty data batches: of answers with nothing else librdkafka 2.16 makes errors."""
+    broker = start_broker()
+    create_topic(broker, "t", 1, {"kawal.dedup": "seqno"})
+    identity = {"transactional_id": "tx"} if transactional else {"enable_idempotence": True}
+    producer = make_producer(broker, batch_num_messages=1, **identity)
+    if transactional:
+        producer.init_transactions(30)
+        producer.begin_transaction()
+    assert send(producer, "t", "a", range(1), 0) == [None]
+    for _ in range(3_000):
+        producer.produce("t", b"0", partition=0, headers=headers("a", 0))
+    assert producer.flush(60) == 0
+    assert send(producer, "t", "a", range(1, 3), 0) == [None, None]
+    if transactional:
+        producer.commit_transaction(30)
+    for settings in (
+        {},
+        {"fetch_max_bytes": 1_000, "message_max_bytes": 1_000, "fetch_message_max_bytes": 100},
+    ):
+        assert values(broker, "t", 0, **settings) == [0, 1, 2]
+    reader = kafka.KafkaConsumer(bootstrap_servers=broker.bootstrap, max_partition_fetch_bytes=100)
+    place = kafka.TopicPartition("t", 0)
+    reader.assign([place])
+    reader.seek_to_beginning(place)
+    (end,) = reader.end_offsets([place]).values()
+    found: list[int] = []
+    while reader.position(place) < end:
+        found += [int(record.value) for record in reader.poll(1_000).get(place, ())]
+    reader.close()
+    assert found == [0, 1, 2]

@@ -173,7 +173,7 @@ def empty_batch(
 
 
 def left_behind_batch(header: BatchHeader) -> bytearray:
-    """Return what is left of a producer's batch whose records are all stored elsewhere.
+    """Return what is left of a producer's batch whose records are all repetitions, or stored elsewhere.
 
     It is a control batch, so that no client shows it: several empty ones in a row make librdkafka 2.16 say
     that messages are too large (rd_kafka_msgset_reader_run). Its record is a commit marker, which clients

@@ -122,8 +122,13 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds a transaction marker, not a producer's records."""
+        """Whether the batch holds a transaction marker, or nothing, and not a producer's records."""
         return bool(self.attributes & CONTROL)
+
+    @property
+    def is_left_behind(self) -> bool:
+        """Whether it is a control batch that ends no transaction: what is left of a producer's batch."""
+        return self.is_control and self.base_sequence >= 0
 
     @property
     def has_plausible_max_timestamp(self) -> bool:

@@ -47,7 +47,7 @@ class Rewriting(NamedTuple):
         dropped, added, moved = self.changes
         left_out = dropped.union(*(indexes for _, indexes in moved))
         header = read_batch_header(self.batch)
-        if moved and len(left_out) == header.record_count and header.producer_id >= 0:
+        if len(left_out) == header.record_count and header.producer_id >= 0:
             rest: bytearray | None = left_behind_batch(header)
         else:
             rest = rewritten(self.batch, left_out, added)

@@ -88,7 +88,7 @@ class BatchFilter:
         header = read_batch_header(batch)
         discards = self._transactions.may_go(header, batch)
         horizon = _horizon_of(header)
-        markers_wait = header.is_control and discards
+        markers_wait = header.is_control and discards and not header.is_left_behind
         if markers_wait:
             discards = horizon is not None and horizon <= self._now_ms
         header, body = open_batch(batch, BATCH_BYTES_MAX)

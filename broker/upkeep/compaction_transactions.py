@@ -25,9 +25,11 @@ class CleanedTransactions:
         """Producers with a committed transaction of which records were met."""
 
     def may_go(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Whether the batch is aborted, or a marker whose transaction has no records left."""
+        """Whether the batch is aborted, a marker whose transaction has no records left, or holds nothing."""
         while self._coming and self._coming[-1].first_offset <= header.last_offset:
             self._aborted.setdefault(self._coming.pop().producer_id, False)
+        if header.is_left_behind:
+            return True
         if header.is_control:
             return self._marker_may_go(header, batch)
         if not header.is_transactional:

@@ -8,7 +8,7 @@ from typing import Any
 from protocol.compression import Codec
 from protocol.record_reader import Headers, Record, iter_records
 from protocol.record_writer import encode_batch
-from protocol.records import iter_batches
+from protocol.records import iter_batches, read_batch_header
 from tests.broker.gateway import START_MS, Client
 from tests.broker.kit import create, fetch, send
 
@@ -70,8 +70,8 @@ def stored(client: Client, partition: int = 0) -> list[tuple[int, int]]:
     position, end = 0, fetch(client, "t", 0, partition).high_watermark
     while position < end:
         for batch in iter_batches(fetch(client, "t", position, partition).records):
-            for record in iter_records(batch):
-                found.append((record.offset, int(record.value or b"-1")))
+            if not read_batch_header(batch).is_control:
+                found += [(record.offset, int(record.value or b"-1")) for record in iter_records(batch)]
             (delta,) = struct.unpack_from(">i", batch, 23)
             position = struct.unpack_from(">q", batch)[0] + delta + 1
     return found

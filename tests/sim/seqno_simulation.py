@@ -235,6 +235,8 @@ class SeqnoSimulation(Scenario):
             for batch in iter_batches(data):
                 assert check_crc(batch), f"the batch at {offset} has a wrong CRC"
                 assert read_batch_header(batch).last_offset >= offset
+                if read_batch_header(batch).is_control:
+                    continue
                 for record in iter_records(batch):
                     found.append(
                         (dict(record.headers)["kawal-producer-id"] or b"", int(record.value or b"-1"))

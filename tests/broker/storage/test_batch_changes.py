@@ -10,6 +10,7 @@ from broker.errors import RequestError
 from broker.storage.batch_changes import BatchChanges, Changed, Rewriting
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import iter_records
+from protocol.records import read_batch_header
 from tests.broker.splits import HIGH, LOW, keyed
 
 BATCH = keyed((HIGH, b"0"), (LOW, b"1"), (HIGH, b"2"), (LOW, b"3"), producer=(7, 1, 20))
@@ -29,6 +30,14 @@ def test_without_records_for_others_the_batch_alone_is_left() -> None:
     found = Rewriting(BatchChanges(frozenset({0}), (), ()), memoryview(BATCH)).made().result(SETTINGS)
     assert isinstance(found, memoryview)
     assert len(list(iter_records(found))) == 3
+
+
+def test_of_a_producers_batch_of_nothing_but_repetitions_its_sequences_are_left() -> None:
+    changes = BatchChanges(frozenset(range(4)), (), ())
+    header = read_batch_header(Rewriting(changes, memoryview(BATCH)).made().result(SETTINGS))  # type: ignore[arg-type]
+    assert header.is_left_behind
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 20)
+    assert header.last_offset_delta == 3
 
 
 def test_what_was_made_fits_only_the_same_changes() -> None:

@@ -14,7 +14,7 @@ from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.compression import Codec
 from protocol.errors import Malformed
 from protocol.record_reader import Record, iter_records
-from protocol.record_writer import encode_batch, transaction_marker_batch
+from protocol.record_writer import encode_batch, left_behind_batch, transaction_marker_batch
 from protocol.records import DELETE_HORIZON, check_crc, patch_append_time, read_batch_header, renew_crc
 from wal.producers import AbortedTransaction
 
@@ -223,3 +223,15 @@ def test_what_is_left_is_what_a_model_keeps(
     assert [record for batch in batches for record in iter_records(batch)] == expected
     for batch in batches:
         check_crc(batch)
+
+
+def test_what_is_left_of_a_batch_of_repetitions_stays_only_as_its_producers_last() -> None:
+    sent = batch_of(5, (b"a", b"1"), (b"b", b"2"), producer_id=7, producer_epoch=3, base_sequence=8)
+    batch = left_behind_batch(read_batch_header(sent))
+    assert left([batch]) == [None]
+    (kept,) = left([batch], producers={7: LastRecord(6, 3)})
+    assert kept is not None
+    header = read_batch_header(kept)
+    assert (header.is_left_behind, header.record_count, header.last_offset) == (True, 0, 6)
+    assert (header.producer_epoch, header.base_sequence) == (3, 8)
+    assert left([bytearray(kept)], producers={7: LastRecord(6, 3)}) == [kept]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from broker.upkeep.compaction_transactions import CleanedTransactions
 from protocol.record_reader import Record
-from protocol.record_writer import empty_batch, encode_batch, transaction_marker_batch
+from protocol.record_writer import empty_batch, encode_batch, left_behind_batch, transaction_marker_batch
 from protocol.records import read_batch_header
 from wal.producers import AbortedTransaction
 
@@ -68,6 +70,14 @@ def test_transactions_of_several_producers_do_not_mix() -> None:
         marker(7, 7, commit=True),
     )
     assert found == [True, False, True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_what_is_left_of_a_batch_of_repetitions_ends_no_transaction(commit: bool) -> None:
+    left = left_behind_batch(read_batch_header(data(1, 7))._replace(base_sequence=5))
+    aborted = [] if commit else [AbortedTransaction(7, 0, 2, 0)]
+    found = verdicts(CleanedTransactions(aborted), data(0, 7), left, marker(2, 7, commit=commit))
+    assert found == [not commit, True, False]
 
 
 def test_a_marker_that_was_emptied_may_go_and_another_control_record_may_not() -> None:
