@@ -134,8 +134,9 @@ class Backup:
             )
             self._complete(self.manifest)
         except (DiskError, StoreError):
-            with suppress(DiskError):  # a full disk shall not stay full; else the next backup removes it
-                remove_tree(disk, self._partial)
+            if self._partial:
+                with suppress(DiskError):  # a full disk shall not stay full; else the next backup removes it
+                    remove_tree(disk, self._partial)
             raise
         finally:
             lock.release()

@@ -184,3 +184,15 @@ def test_progress_goes_through_its_phases() -> None:
             phases.append(progress.phase)
         now[0] += progress.phase == "waiting"
     assert phases == ["copying", "waiting", "copying", "checking"]
+
+
+def test_a_backup_that_cannot_remove_a_leftover_removes_nothing_else() -> None:
+    """It took the folder not yet made for its own: on a disk whose root is "", that was everything."""
+    disk = MemoryDisk()
+    make(disk)
+    disk.make_directory("backups")
+    disk.make_directory("backups/old.partial")
+    disk.faults.append(failing("remove_directory", errno.EIO))
+    with pytest.raises(DiskError):
+        back_up(disk, clock())
+    assert disk.exists("data/kawal.json")
