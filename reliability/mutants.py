@@ -182,8 +182,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "unsynced records are visible", "wal/appending.py",
-        "        stream.next_offset = next_offset\n",
-        "        stream.next_offset = stream.high_watermark = next_offset\n",
+        "        stream.next_offset = next_offset = base + count\n",
+        "        stream.next_offset = stream.high_watermark = next_offset = base + count\n",
         (MODEL, CRASH, BROKER),
     ),
     Mutant(

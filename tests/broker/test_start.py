@@ -110,7 +110,7 @@ def test_a_directory_of_another_format_is_refused() -> None:
     gateway = Gateway()
     disk = gateway.disk.crash()
     file = disk.open("/data/kawal.json")
-    text = file.read_at(0, file.size()).replace(b'"format": 3', b'"format": 9')
+    text = file.read_at(0, file.size()).replace(b'"format": 4', b'"format": 9')
     file.truncate(0)
     file.write_at(0, [text])
     with pytest.raises(UnknownFormat, match="9"):
@@ -124,11 +124,11 @@ def test_a_directory_of_an_older_format_is_brought_up_to_date_and_that_is_told(
     create(gateway.client(), "t")
     disk = gateway.disk.crash()
     file = disk.open("/data/kawal.json")
-    text = file.read_at(0, file.size()).replace(b'"format": 3', b'"format": 1')
+    text = file.read_at(0, file.size()).replace(b'"format": 4', b'"format": 1')
     file.truncate(0)
     file.write_at(0, [text])
     assert Gateway(disk=disk).broker.catalogue.find("t") is not None
-    assert "/data was of format 1 and is of format 3 now" in caplog.text
+    assert "/data was of format 1 and is of format 4 now" in caplog.text
 
 
 def test_a_failed_start_leaves_the_directory_free() -> None:

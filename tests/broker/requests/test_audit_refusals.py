@@ -64,6 +64,12 @@ class World:
         self.admin = admin = gateway.admin
         create(admin, "t", kawal_columns="a int, b int")
         create(admin, "gone")
+        create(
+            admin,
+            "splits",
+            kawal_partition_write_bytes_per_sec="1000000",
+            kawal_partition_autosplit_mode="up",
+        )
         create(admin, "view", -1, kawal_sql="SELECT a FROM t")
         send(admin, "t", batch(b"{}", b"{}"))
         for group in ("g", "h"):
@@ -144,6 +150,11 @@ def growing(_: World) -> CreatePartitionsRequest:
     return CreatePartitionsRequest(topics=[topic], timeout_ms=1, validate_only=False)
 
 
+def splitting(_: World) -> kawal_topics.KawalTopicsRequest:
+    item = kawal_topics.TopicItem(name="splits", partition=0)
+    return kawal_topics.KawalTopicsRequest(action=kawal_topics.TopicAction.SPLIT, topics=[item])
+
+
 def reloading(_: World) -> kawal_topics.KawalTopicsRequest:
     item = kawal_topics.TopicItem(name="view", statement="SELECT b FROM t")
     return kawal_topics.KawalTopicsRequest(action=kawal_topics.TopicAction.RELOAD, topics=[item])
@@ -203,6 +214,7 @@ CHANGES: Final[dict[str, Change]] = {
         lambda _: MetadataRequest(topics=[MetadataRequestTopic(name="asked")]),
     ),
     "grow topic": Change(R.PartitionsAdded, "topic.grown", 2, growing),
+    "split partition": Change(R.PartitionSplit, "topic.split", 0, splitting),
     "delete topic": Change(
         R.TopicDeleted,
         "topic.deleted",
