@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(OPTION, action="store_true", help="write what the client programs could do")
     parser.addoption(EVERY_LOGIN, action="store_true", help="try every mechanism on every protocol")
     parser.addoption(MANY, type=int, default=2_000, help="topics and groups that the console lists")
-    parser.addoption(SPARK_STRESS, type=float, default=8.0, help="how long topics come and go under Spark")
+    parser.addoption(SPARK_STRESS, type=float, default=3.0, help="how long topics come and go under Spark")
 
 
 def pytest_configure(config: pytest.Config) -> None:
