@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from broker.catalogue.topics import Catalogue
-from broker.loop.call import Call
+from broker.loop.call import Call, CallConnection
 from broker.requests import access_groups, access_share, access_topics, access_transactions
 from broker.requests.gate import Refused
 from broker.requests.passage import MESSAGES, Checks, Passage
 from broker.requests.refusals import refusal
 from broker.security.access_table import ACCESS, Scope
 from broker.security.acls import ResourceType
+from broker.security.authorized_operations import Operation
 from broker.security.authorizer import Authorizer
 from broker.security.rights import Rights
 from protocol.api_keys import ApiKey
@@ -50,6 +51,10 @@ IN_HANDLER: Final = frozenset(
 V4_MAPPED: Final = "::ffff:"
 
 
+_WRITE: Final = int(Operation.WRITE)
+_TOPIC: Final = int(ResourceType.TOPIC)
+
+
 class AclGate:
     """The gate of a server with an authorizer."""
 
@@ -60,10 +65,7 @@ class AclGate:
     def admit(self, call: Call[Any], now_ms: int) -> object | Checks | None:
         """Check what can be checked now; checks of very many things are returned as steps."""
         connection = call.connection
-        host = connection.host
-        if host.startswith(V4_MAPPED):
-            host = host.removeprefix(V4_MAPPED)
-        call.rights = Rights(self._authorizer, connection.principal, host)
+        call.rights = Rights(self._authorizer, connection.principal, _host(connection))
         if call.api_key in IN_HANDLER:
             return None
         passage = Passage(call, call.rights, self._catalogue)
@@ -77,6 +79,15 @@ class AclGate:
         except StopIteration as end:
             return _judged(call, end.value)
         return _rest(call, steps)
+
+    def lets_write(self, connection: CallConnection, topic: str) -> bool:
+        """Whether the rules, as they are at this moment, let the client write to the topic."""
+        return self._authorizer.allows(connection.principal, _host(connection), _WRITE, _TOPIC, topic)
+
+
+def _host(connection: CallConnection) -> str:
+    """Return the client's address as rules name it."""
+    return connection.host.removeprefix(V4_MAPPED)
 
 
 def _rest(call: Call[Any], steps: Checks) -> Checks:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.loop.call import Call
-from broker.requests.gate import Gate
+from broker.loop.call import Call, CallConnection
+from broker.requests.gate import WriteGate
 
 
 class AuditGate:
     """A gate before another one."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: WriteGate) -> None:
         self._gate = gate
+
+    def lets_write(self, connection: CallConnection, topic: str) -> bool:
+        """Ask the other gate: a Produce that passes is not watched."""
+        return self._gate.lets_write(connection, topic)
 
     def admit(self, call: Call[Any], now_ms: int) -> object | None:
         """Watch the request, then let the other gate decide.

@@ -21,8 +21,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
 from broker.loop.slices import WaitingSteps, in_thread
 from broker.loop.stats import Cause
-from broker.requests.gate import Checks, Gate, GateClosed, Held, Refused
-from broker.requests.quota_gate import QuotaGate
+from broker.requests.gate import Checks, Gate, GateClosed, Held, Refused, WriteGate
 from broker.requests.repeated_produce import RepeatedProduces
 from protocol.api_keys import ApiKey
 from protocol.errors import ProtocolError, TooManyElements, UnsupportedVersion
@@ -53,7 +52,7 @@ class Dispatcher:
         self._broker = broker
         self._loop = loop
         self._gate = gate
-        self._repeats = RepeatedProduces(broker, loop)
+        self._repeats = RepeatedProduces(broker, loop, gate) if isinstance(gate, WriteGate) else None
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> None:
         """Decode the request whose body begins at `position` of the data, and have it answered.
@@ -94,14 +93,15 @@ class Dispatcher:
     def _serve_repeated(self, call: Call[Any], data: memoryview, position: int) -> bool:
         """Serve a Produce that repeats an earlier one; False: it takes the ordinary way."""
         try:
-            return self._lets_all_pass() and self._repeats.serve(call, data, position)
+            repeats = self._known_repeats()
+            return repeats is not None and repeats.serve(call, data, position)
         except Exception as error:  # noqa: BLE001  (it ends the connection)
             self.failed(call, error)
             return True
 
-    def _lets_all_pass(self) -> bool:
-        gate = self._gate
-        return type(gate) is QuotaGate and gate.is_open and not self._broker.catalogue.feature_levels
+    def _known_repeats(self) -> RepeatedProduces | None:
+        """Return the Produce requests that may be repeated; None while a feature is turned off."""
+        return None if self._broker.catalogue.feature_levels else self._repeats
 
     def _serve_from_thread(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
         """Have a thread import what the first request of an API needs, and decode a wide one.
@@ -154,8 +154,8 @@ class Dispatcher:
 
     def _decoded(self, api: Api, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
         connection = call.connection
-        if call.api_key == ApiKey.PRODUCE and self._lets_all_pass():
-            self._repeats.learn(call, data, position, weight_bytes)
+        if call.api_key == ApiKey.PRODUCE and (repeats := self._known_repeats()) is not None:
+            repeats.learn(call, data, position, weight_bytes)
         connection.weigh(call, call.weight_bytes + weight_bytes)
         connection.decoded_heavy()
         if self.admit(api, call, call.received_ms) and not call.data_owned:

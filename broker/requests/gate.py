@@ -14,9 +14,9 @@ topics it names is decided by its handler.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from broker.loop.call import Call
+from broker.loop.call import Call, CallConnection
 
 
 class GateClosed(Exception):
@@ -50,8 +50,20 @@ class Gate(Protocol):
         """
 
 
+@runtime_checkable
+class WriteGate(Gate, Protocol):
+    """A gate that can also tell what it would decide about a Produce, without being brought the request."""
+
+    def lets_write(self, connection: CallConnection, topic: str) -> bool:
+        """Whether a Produce of this client to the topic would pass, at once and uncounted, at this moment."""
+
+
 class OpenGate:
     """A gate that lets every request pass."""
+
+    def lets_write(self, connection: CallConnection, topic: str) -> bool:
+        """Let all clients write."""
+        return True
 
     def admit(self, call: Call[Any], now_ms: int) -> None:
         """Let the call pass."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
 from broker.loop.loop import Loop
-from broker.requests.gate import Gate, OpenGate
+from broker.requests.gate import OpenGate, WriteGate
 from broker.requests.quota_gate import QuotaGate
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Node(Loop, Protocol):
     fetch_sessions: FetchSessions
 
 
-def gate_of(node: Node) -> Gate:
+def gate_of(node: Node) -> WriteGate:
     """Return the gate that watches requests if they are audited, counts them, and enforces access rules."""
     rules = rules_gate(node.authorizer, node.catalogue)
     gate = QuotaGate(rules, node.catalogue.quotas, node, node.config)
@@ -55,7 +55,7 @@ def gate_of(node: Node) -> Gate:
     return AuditGate(gate)
 
 
-def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> Gate:
+def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> WriteGate:
     """Return the gate that enforces the rules, or the one that lets everything pass."""
     if authorizer is not None:
         from broker.requests.acl_gate import AclGate

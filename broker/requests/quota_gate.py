@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from broker.catalogue.quota_table import QuotaTable
 from broker.config.config import Config
-from broker.loop.call import Call
-from broker.requests.gate import Gate, OpenGate
+from broker.loop.call import Call, CallConnection
+from broker.requests.gate import WriteGate
 
 if TYPE_CHECKING:
     from broker.requests.throttling import Node, Throttling
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class QuotaGate:
     """The gate of requests whose clients may have quotas."""
 
-    def __init__(self, inner: Gate, table: QuotaTable, node: Node, config: Config) -> None:
+    def __init__(self, inner: WriteGate, table: QuotaTable, node: Node, config: Config) -> None:
         """`inner` is the gate behind it."""
         self._inner = inner
         self._table = table
@@ -27,10 +27,9 @@ class QuotaGate:
         self._config = config
         self._throttling: Throttling | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it lets everything pass, at once and uncounted."""
-        return not self._table.values and type(self._inner) is OpenGate
+    def lets_write(self, connection: CallConnection, topic: str) -> bool:
+        """Whether a Produce of this client would pass, at once and uncounted, at this moment."""
+        return not self._table.values and self._inner.lets_write(connection, topic)
 
     def admit(self, call: Call[Any], now_ms: int) -> object | None:
         """Have the call counted if there are quotas."""

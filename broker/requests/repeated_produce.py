@@ -8,8 +8,8 @@ nothing about its topic is special, the partition is remembered under the head, 
 Those that follow are neither decoded nor passed from hand to hand.  The batch is judged as on the ordinary
 way (`append_batch`), and one that is refused takes that way from the start, which answers it.
 
-What was remembered counts as long as the topic and its settings are the same objects, and every request may
-pass the gate.
+What was remembered counts as long as the topic and its settings are the same objects.  It holds no right: the
+gate is asked about the client of each request, and one that it would hold back takes the ordinary way.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.config.topic_settings import TopicSettings
     from broker.loop.loop import Loop
+    from broker.requests.gate import WriteGate
     from broker.storage.partition import Partition
     from broker.storage.vnode import Vnode
     from protocol.error_codes import ErrorCode
@@ -167,9 +168,10 @@ class RepeatedProduce:
 class RepeatedProduces:
     """The heads that are known, by version and bytes."""
 
-    def __init__(self, metadata: Metadata, loop: Loop) -> None:
+    def __init__(self, metadata: Metadata, loop: Loop, gate: WriteGate) -> None:
         self._metadata = metadata
         self._loop = loop
+        self._gate = gate
         self._known: dict[tuple[int, bytes], KnownHead] = {}
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
@@ -184,6 +186,8 @@ class RepeatedProduces:
         topic = known.topic
         if topic.settings is not known.settings or self._metadata.catalogue.find(topic.name) is not topic:
             del self._known[key]
+            return False
+        if not self._gate.lets_write(call.connection, topic.name):
             return False
         batch = batch_in(data, end)
         if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
@@ -217,6 +221,8 @@ class RepeatedProduces:
         topic = self._find(named.name, named.topic_id, call.version)
         index = named.partition_data[0].index
         if topic is None or not 0 <= index < topic.partition_count or not self._is_plain(topic):
+            return
+        if not self._gate.lets_write(call.connection, topic.name):
             return
         if len(self._known) >= HEADS_MAX:
             self._known.clear()

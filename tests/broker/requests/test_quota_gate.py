@@ -22,6 +22,9 @@ class Inner:
     def admit(self, _call: Any, _now_ms: int) -> object | None:
         return "refused"
 
+    def lets_write(self, _connection: Any, _topic: str) -> bool:
+        return False
+
 
 def test_the_gate_behind_it_decides() -> None:
     broker: Any = Gateway().broker

@@ -138,7 +138,9 @@ def test_lost_records_are_told(gateway: Gateway, client: Client) -> None:
 
 def test_heads_that_are_made_up_do_not_pile_up(gateway: Gateway, client: Client) -> None:
     create(client, "t")
-    known = gateway.broker._dispatcher._repeats._known
+    repeats = gateway.broker._dispatcher._repeats
+    assert repeats is not None
+    known = repeats._known
     body = producing(("t", 0, batch(b"a")))
     for number in range(HEADS_MAX + 10):
         body.timeout_ms = number
