@@ -23,8 +23,8 @@ from compat_tests.waiting import eventually
 
 pytestmark = pytest.mark.only_kawal(reason="partitions of Apache Kafka do not split")
 
-KEYS = (b"a", b"e")
-"""The upper half of the range of keys has e, the lower one a."""
+KEYS = (b"a", b"d")
+"""The upper half of the range of keys has d, the lower one a."""
 
 RECORDS = 10_000
 SPLITS = (0, 1, 0, 2, 1, 3)

@@ -27,6 +27,27 @@ def split_partition(bootstrap: str, topic: str, partition: int) -> None:
     check(answer.error_code, answer.error_message, topic)
 
 
+def level_of(bootstrap: str, topic: str) -> list[int]:
+    """Return the partitions to be split, in order, to double their number.  Raises: CommandError."""
+    request = KawalTopicsRequest(action=TopicAction.DESCRIBE, topics=[TopicItem(name=topic)])
+    (answer,) = ask(bootstrap, request).topics
+    check(answer.error_code, answer.error_message, topic)
+    if not answer.tree:
+        raise CommandError(_not_splitting(topic))
+    active = [row for row in answer.tree if row.end < 0]
+    return list(rest_of_level(len(active), sum(row.parent < 0 for row in active)))
+
+
+def rest_of_level(count: int, roots: int) -> range:
+    """Return the partitions that are left to be split of a level that was begun, or of the next one."""
+    before = roots << (count // roots).bit_length() - 1
+    return range(count - before, before)
+
+
+def _not_splitting(name: str) -> str:
+    return f"{name!r} has no partitions that split: kawal.partition.autosplit.mode is disabled"
+
+
 def print_trees(bootstrap: str, names: list[str], *, as_json: bool) -> None:
     """Print the partition trees of topics.  Raises: CommandError, also for topics that do not split."""
     items = [TopicItem(name=name) for name in names]
@@ -34,9 +55,7 @@ def print_trees(bootstrap: str, names: list[str], *, as_json: bool) -> None:
     for answer in answers:
         check(answer.error_code, answer.error_message, answer.name)
         if not answer.tree:
-            raise CommandError(
-                f"{answer.name!r} has no partitions that split: kawal.partition.autosplit.mode is disabled"
-            )
+            raise CommandError(_not_splitting(answer.name))
     if as_json:
         print(json.dumps([tree_of(answer) for answer in answers], indent=2))
     else:

@@ -2,7 +2,7 @@
 
     h = murmur2(key) without its sign, as Kafka's clients hash; a topic begins with n partitions, its roots
     root = h mod n             the partition that those clients choose, as long as nothing has split
-    place = h div n            the place of the key in its root's range, which splits divide
+    place = h div n, read from its lowest bit on: the place of the key below its root, which splits divide
 
 A split is in place: partition P keeps its number and the places below `bound`; a new partition takes those
 from `bound` on. What P has before the offset `cut` was written for both:
@@ -11,22 +11,24 @@ from `bound` on. What P has before the offset `cut` was written for both:
     P [cut, ...)    active, the left half
     child [0, ...)  active, the right half
 
+A split in the middle divides by the lowest bit that is not decided yet. So when all partitions have been
+split so, in their order, the child of p is p + n, and each key lies where a client with murmur2 sends it that
+knows of 2n partitions; no batch of such a client has to be divided.
+
 Splits are facts of the catalogue; nothing here is ever taken back but one that was not durable.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from protocol.partitioner import murmur2
+from protocol.partitioner import murmur2, murmur2_of_many
 
 HASH_MASK: Final = 0x7FFF_FFFF
 """Kafka's clients take the sign off before they divide."""
-
-PLACES_END: Final = HASH_MASK + 1
 
 NO_KEY: Final = -1
 """The hash of a record without a key, which stays in the partition that its producer has chosen."""
@@ -53,6 +55,11 @@ class Range(NamedTuple):
     high: int
 
     @property
+    def middle(self) -> int:
+        """The place at which each half gets as many."""
+        return (self.low + self.high) // 2
+
+    @property
     def can_split(self) -> bool:
         """Whether there is a place to divide it at."""
         return self.high - self.low > 1
@@ -60,7 +67,32 @@ class Range(NamedTuple):
 
 KEPT_KEYS: Final = 16_384
 KEPT_BYTES_MAX: Final = 64
-"""The hashes that are kept, of keys up to this size: 3 MB at most. Making one takes ten times as long."""
+"""The hashes that are kept, of keys up to this size: 3 MB at most. Making one takes seven times as long."""
+
+TABLE_MAX: Final = 4_096
+"""The longest table of partitions by hash."""
+
+_REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+class _Hashes:
+    """The hashes that are kept; when there are too many, all are made anew. Threads use it together."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self) -> None:
+        self.kept: dict[bytes, int] = {}
+
+    def keep(self, found: dict[bytes, int]) -> None:
+        """Keep some more, of short keys."""
+        short = {key: hashed for key, hashed in found.items() if len(key) <= KEPT_BYTES_MAX}
+        if len(short) > KEPT_KEYS:
+            return
+        # A new table, not an emptied one: others may be reading this one.
+        self.kept = {**self.kept, **short} if len(self.kept) + len(short) <= KEPT_KEYS else short
+
+
+_hashes: Final = _Hashes()
 
 
 def hash_of(key: bytes) -> int:
@@ -73,13 +105,43 @@ def _kept_hash(key: bytes) -> int:
     return murmur2(key) & HASH_MASK
 
 
+def hashes_of(keys: set[bytes]) -> dict[bytes, int]:
+    """Return the hashes of many keys; 0.3 µs for each, 0.05 if it is kept."""
+    kept = _hashes.kept
+    new = keys.difference(kept)
+    made = {key: hashed & HASH_MASK for key, hashed in murmur2_of_many(new).items()}
+    if made:
+        _hashes.keep(made)
+    return made if len(new) == len(keys) else {key: kept[key] for key in keys - new} | made
+
+
+def _reversed(number: int) -> int:
+    """Return 32 bits in the other order."""
+    return int.from_bytes(number.to_bytes(4, "little").translate(_REVERSED), "big")
+
+
 class PartitionTree:
     """The splits of one topic."""
 
-    __slots__ = ("_bounds", "_leaves", "_root_of", "pending", "root_count", "splits")
+    __slots__ = (
+        "_bits",
+        "_bounds",
+        "_leaves",
+        "_root_of",
+        "_table",
+        "in_levels",
+        "pending",
+        "root_count",
+        "splits",
+    )
 
     def __init__(self, root_count: int, splits: Sequence[Split] = ()) -> None:
         self.root_count = root_count
+        self.in_levels = True
+        """Whether partitions were split in their order, and in the middle: all before one is split again."""
+        self._bits = (HASH_MASK // root_count).bit_length()
+        # The partitions of hashes modulo its length; without any, the bounds decide.
+        self._table: list[int] = list(range(root_count)) if root_count <= TABLE_MAX else []
         self.splits: list[Split] = []
         self.pending: Split | None = None
         """A split that is on its way to the disk; until it is there, nothing is written to the topic."""
@@ -94,38 +156,80 @@ class PartitionTree:
         """Take in a split that is durable."""
         found = self.range_of(split.parent)
         assert found.low < split.bound < found.high, f"{split} is outside of {found}"
+        in_order = split.parent == self.next_of_level and split.bound == found.middle
+        self.in_levels = self.in_levels and in_order
         bounds, leaves = self._bounds[found.root], self._leaves[found.root]
         at = bisect_right(bounds, split.bound)
         bounds.insert(at, split.bound)
         leaves.insert(at, split.child)
         self._root_of[split.child] = found.root
         self.splits.append(split)
+        self._table = self._made_table()
 
     def root_of(self, partition: int) -> int:
         """Return the partition that one goes back to."""
         return self._root_of.get(partition, partition)
 
+    @property
+    def divides(self) -> bool:
+        """Whether it matters what a key is: there is more than one partition, or is about to be."""
+        return self.root_count > 1 or bool(self.splits) or self.pending is not None
+
+    @property
+    def places_end(self) -> int:
+        """The end of the places below each root."""
+        return 1 << self._bits
+
+    @property
+    def next_of_level(self) -> int:
+        """The partition to be split next, if all are, one after the other."""
+        count = self.root_count + len(self.splits)
+        return count - (self.root_count << (count // self.root_count).bit_length() - 1)
+
+    def _made_table(self) -> list[int]:
+        """Return the partitions of hashes, modulo the table's length; nothing if it would be long."""
+        deepest = max(
+            (
+                self._bits + 1 - (bound & -bound).bit_length()
+                for bounds in self._bounds
+                for bound in bounds[1:]
+            ),
+            default=0,
+        )
+        size = self.root_count << deepest
+        if size > TABLE_MAX:
+            return []
+        return [self._found(hashed % self.root_count, hashed) for hashed in range(size)]
+
     def leaf(self, root: int, hashed: int) -> int:
         """Return the partition, below a root, that takes a hash."""
-        bounds = self._bounds[root]
-        if len(bounds) == 1:
-            return root
-        return self._leaves[root][bisect_right(bounds, hashed // self.root_count) - 1]
+        return root if len(self._bounds[root]) == 1 else self._found(root, hashed)
+
+    def _found(self, root: int, hashed: int) -> int:
+        return self._leaves[root][bisect_right(self._bounds[root], self.place(hashed)) - 1]
 
     def of(self, hashed: int) -> int:
         """Return the partition that takes a key of this hash."""
+        if table := self._table:
+            return table[hashed % len(table)]
         return self.leaf(hashed % self.root_count, hashed)
+
+    def of_many(self, hashes: Iterable[int]) -> list[int]:
+        """Return the partitions that take keys of these hashes; 0.04 µs for each."""
+        if not (table := self._table):
+            return [self.of(hashed) for hashed in hashes]
+        size = len(table)
+        return [table[hashed % size] for hashed in hashes]
 
     def place(self, hashed: int) -> int:
         """Return the place of a hash in its root's range."""
-        return hashed // self.root_count
+        return _reversed(hashed // self.root_count) >> 32 - self._bits
 
     def range_of(self, partition: int) -> Range:
         """Return the places that a partition takes now."""
         root = self.root_of(partition)
         bounds, at = self._bounds[root], self._leaves[root].index(partition)
-        end = PLACES_END // self.root_count + 1
-        return Range(root, bounds[at], bounds[at + 1] if at + 1 < len(bounds) else end)
+        return Range(root, bounds[at], bounds[at + 1] if at + 1 < len(bounds) else self.places_end)
 
     def made_by(self, partition: int) -> Split | None:
         """Return the split that made a partition; None for a root."""

@@ -68,7 +68,7 @@ class TopicSettings:
     @property
     def checks_records(self) -> bool:
         """Whether every record of a produced batch is checked, as is needed to write it anew."""
-        return self.kawal_check_records == "open" or bool(self.kawal_session_headers) or self.routes_records
+        return self.kawal_check_records == "open" or bool(self.kawal_session_headers)
 
     @property
     def dedups(self) -> bool:
@@ -87,10 +87,8 @@ class TopicSettings:
 
     @property
     def opens_batches(self) -> bool:
-        """Whether produced batches are opened at all."""
-        return (
-            self.compacts or self.checks_records or self.dedups or self.checks_values or self.routes_records
-        )
+        """Whether all produced batches are opened; where partitions split, keys may be read besides."""
+        return self.compacts or self.checks_records or self.dedups or self.checks_values
 
     @property
     def routes_records(self) -> bool:

@@ -39,7 +39,7 @@ from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch
 from broker.storage.batch_changes import Rewriting
 from broker.storage.deduplication import Placement, targets_of
-from broker.storage.inspection import Inspection, inspect, takes_long
+from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
 from broker.storage.pending_produce import (
     ACKS_NONE,
     PARTITIONS_PER_SLICE,
@@ -169,7 +169,8 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             routed = False
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
-                if settings.checks_values or (settings.opens_batches and takes_long(data.records)):
+                opens = settings.opens_batches or _reads_keys(broker, topic, data.index, settings)
+                if settings.checks_values or (opens and takes_long(data.records)):
                     pending.await_appends()
                     inspection = yield from _inspected_in_thread(broker, call, data, settings)
                     # It may have been deleted meanwhile.
@@ -241,7 +242,12 @@ def _until_routed(
             yield broker.splits.until_settled()
             continue
         if inspection is None or inspection.settings != settings:
-            inspection = inspect(data.records, settings)
+            if settings.opens_batches:
+                inspection = inspect(data.records, settings)
+            elif _reads_keys(broker, topic, data.index, settings):
+                inspection = inspect_keys(data.records, settings)
+            else:
+                return None
         if admission is None or not header.is_transactional or not 0 <= data.index < topic.partition_count:
             return inspection
         partition = broker.topics.partition(topic, data.index)
@@ -268,7 +274,17 @@ def _inspected_in_thread(
         return Inspection(settings)  # refused by its head
     if settings.checks_values:
         return (yield from inspected_values(broker, records, settings, lambda: broker.schemas))
-    return (yield from in_thread(broker.scheduler.offload, lambda: inspect(records, settings)))
+    look = inspect if settings.opens_batches else inspect_keys
+    return (yield from in_thread(broker.scheduler.offload, lambda: look(records, settings)))
+
+
+def _reads_keys(broker: Broker, topic: Topic, index: int, settings: TopicSettings) -> bool:
+    """Whether the keys of a batch matter: they decide its partition, or are samples for a split."""
+    if not settings.routes_records:
+        return False
+    if broker.topics.tree(topic).divides:
+        return True
+    return index == 0 and broker.splits.wants_keys(broker.topics.partition(topic, index), settings)
 
 
 def _find_topic(broker: Broker, call: Call[ProduceRequest], data: TopicProduceData) -> Topic | RequestError:

@@ -241,6 +241,7 @@ class RepeatedProduces:
         settings = self._metadata.topics.settings(topic)
         return not (
             settings.opens_batches
+            or settings.routes_records
             or settings.kawal_read_only
             or settings.kawal_session_headers
             or settings.kawal_codecs_allowed is not CODECS

@@ -14,7 +14,7 @@ from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
 from broker.storage.batch_changes import BatchChanges, Changed, Rewriting
 from broker.storage.deduplication import Judged, Placement, judge
-from broker.storage.inspection import Inspection, inspect, takes_long
+from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
 from broker.storage.moved_parts import Targets, TransactionCheck, append_parts
 from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
@@ -96,8 +96,7 @@ def append_batch(
     check_produce(partition, header, settings)
     if header.is_transactional:
         _check_transaction(admission, partition, header)
-    if settings.opens_batches:
-        inspection = _inspected(batch, settings, inspection)
+    inspection = _inspected(batch, settings, inspection, router)
     append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection)
     stamp = _stamp(header)
     try:
@@ -163,9 +162,9 @@ def _judged(
     router: Router | None,
 ) -> Judged:
     if inspection is None or inspection.numbered is None:
-        if router is None or inspection is None:
+        if router is None or inspection is None or inspection.keys is None:
             return ALL_NEW
-        return ALL_NEW._replace(moved=moved_by_key(inspection.hashes, partition.index, router.tree))
+        return ALL_NEW._replace(moved=moved_by_key(inspection.keys, partition.index, router.tree))
     assert place is not None, "a topic with kawal.dedup=seqno needs the logs of its other partitions"
     return judge(inspection.numbered, header, place)
 
@@ -193,10 +192,14 @@ def _not_stored(
     return storage_error(error)
 
 
-def _inspected(batch: memoryview, settings: TopicSettings, found: Inspection | None) -> Inspection:
-    """Return what is in a batch, by the settings in effect.  Raises: RequestError."""
+def _inspected(
+    batch: memoryview, settings: TopicSettings, found: Inspection | None, router: Router | None
+) -> Inspection | None:
+    """Return what is in a batch, by the settings in effect; None: nothing is asked.  Raises: RequestError."""
     if found is not None and found.settings == settings:
         return found
+    if not settings.opens_batches:
+        return inspect_keys(batch, settings) if router is not None and router.tree.divides else None
     if settings.checks_values:
         raise RequestError(
             ErrorCode.REQUEST_TIMED_OUT, "the topic's settings changed while its values were checked"

@@ -9,6 +9,7 @@ from broker.errors import RequestError
 from broker.storage.rewriting import moved_batches, rewritten
 from broker.storage.routing import Moved
 from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
 from protocol.record_reader import Headers
 from protocol.record_writer import left_behind_batch
 from protocol.records import read_batch_header
@@ -41,9 +42,17 @@ class Rewriting(NamedTuple):
     """The batches for other partitions, as `changes.moved` has them."""
     expands: bool = False
     """Whether it was not made, as readers would refuse what it expands to."""
+    flaw: str = ""
+    """The reason why it could not be made: it cannot be read to its end."""
 
     def made(self) -> Rewriting:
         """Return it with the changed batch; for a thread."""
+        try:
+            return self._made()
+        except Malformed as error:
+            return self._replace(flaw=str(error))
+
+    def _made(self) -> Rewriting:
         dropped, added, moved = self.changes
         left_out = dropped.union(*(indexes for _, indexes in moved))
         header = read_batch_header(self.batch)
@@ -58,10 +67,15 @@ class Rewriting(NamedTuple):
 
     def fits(self, changes: BatchChanges) -> bool:
         """Whether it was made, with these changes."""
-        return (self.rest is not None or self.expands) and self.changes == changes
+        return (self.rest is not None or self.expands or bool(self.flaw)) and self.changes == changes
 
     def result(self, settings: TopicSettings) -> memoryview | Changed:
-        """Return the batch, or the batches, made.  Raises: RequestError if headers make one too large."""
+        """Return the batch, or the batches, made.
+
+        Raises: RequestError if headers make one too large, or it cannot be read.
+        """
+        if self.flaw:
+            raise RequestError(ErrorCode.INVALID_RECORD, self.flaw)
         limit = min(settings.max_message_bytes, settings.segment_bytes)
         if self.rest is None:
             raise _too_large("expands to more than readers accept", limit)

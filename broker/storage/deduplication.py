@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from broker.config.kawal_topic_keys import BINDING_MAX_KEY, ROUTING_KEY
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
-from broker.storage.inspection import Inspection
+from broker.storage.inspection import NO_KEYS, Inspection
 from broker.storage.numbered_records import NumberedRecords
 from broker.storage.partition import Partition
 from broker.storage.routing import Router, targets_by_key
@@ -166,7 +166,7 @@ def targets_of(inspection: Inspection, place: Placement) -> set[int]:
     """Return the partitions that the records of a batch belong to; none for those without a key."""
     assert place.router is not None
     if inspection.numbered is None:
-        return targets_by_key(inspection.hashes, place.router.tree)
+        return targets_by_key(inspection.keys or NO_KEYS, place.router.tree)
     return _targets_by_name(inspection.numbered.runs, place)
 
 

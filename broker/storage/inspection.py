@@ -4,11 +4,11 @@
     kawal.check.records=open     everything that Kafka's validator refuses
     kawal.session.headers        the same, as the batch may be written anew
     kawal.dedup=seqno            the producers' names and numbers in the headers
-    kawal.partition.autosplit.mode   the hashes of keys, which say where they belong
+    kawal.partition.autosplit.mode   the keys, and their hashes, which say where they belong
     kawal.schema.validation      values that do not fit
 
 A large batch is inspected in a thread, before it is checked by its head; a small one on the event loop,
-unless its values are checked.
+unless its values are checked. Where only keys matter (`inspect_keys`) nothing else is read.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 from broker.config.topic_settings import TopicSettings
 from broker.storage.numbered_records import NumberedRecords, Numbering
 from broker.storage.value_checks import ValueCheck
-from groups.partition_tree import NO_KEY, hash_of
+from groups.partition_tree import hashes_of
 from protocol.compression import Codec
 from protocol.errors import Malformed
-from protocol.record_reader import iter_records
+from protocol.record_reader import iter_records, open_batch, record_keys
 from protocol.records import HEADER_BYTES, NO_TIMESTAMP, read_batch_header
 
 RECORD_ERRORS_MAX: Final = 1000
@@ -41,6 +41,17 @@ NO_TIMES: Final = (2**63, -(2**63))
 """The earliest and the latest timestamp of no records."""
 
 
+class Keys(NamedTuple):
+    """The keys of a batch, where the server chooses partitions by them."""
+
+    of_records: list[bytes | None]
+    hashes: dict[bytes, int]
+    """The hash of each key that occurs (groups/partition_tree.py)."""
+
+
+NO_KEYS: Final = Keys([], {})
+
+
 class Inspection(NamedTuple):
     """The facts about the records of a batch that its topic's settings ask for."""
 
@@ -53,8 +64,7 @@ class Inspection(NamedTuple):
     times: tuple[int, int] | None = None
     """The earliest and the latest timestamp, if records are checked and one has a timestamp."""
     numbered: NumberedRecords | None = None
-    hashes: tuple[int, ...] = ()
-    """The hash of each record's key (groups/partition_tree.py), where the server chooses partitions by it."""
+    keys: Keys | None = None
     misfits: tuple[tuple[int, str], ...] = ()
     """The first records whose values do not fit, and why."""
     missing: frozenset[int] = frozenset()
@@ -81,7 +91,7 @@ def inspect(
     """Look at all records of a batch; takes 1 to 3 µs for each, beside decompression and `values`."""
     checks, compacts = settings.checks_records, settings.compacts
     numbering = Numbering() if settings.dedups else None
-    hashes: list[int] | None = [] if settings.routes_records and numbering is None else None
+    keys: list[bytes | None] | None = [] if settings.routes_records and numbering is None else None
     keyless: list[int] = []
     times = NO_TIMES
     try:
@@ -97,8 +107,8 @@ def inspect(
                 keyless.append(index)
             if numbering is not None:
                 numbering.add(index, record.headers)
-            if hashes is not None:
-                hashes.append(NO_KEY if record.key is None else hash_of(record.key))
+            if keys is not None:
+                keys.append(record.key)
             if values is not None:
                 values.add(index, record)
         if values is not None:
@@ -110,10 +120,25 @@ def inspect(
         keyless=tuple(keyless),
         times=times if times != NO_TIMES else None,
         numbered=numbering.result() if numbering is not None else None,
-        hashes=tuple(hashes or ()),
+        keys=None if keys is None else _keys(keys),
         misfits=tuple(values.misfits) if values is not None else (),
         missing=values.missing if values is not None else frozenset(),
     )
+
+
+def inspect_keys(batch: bytes | bytearray | memoryview, settings: TopicSettings) -> Inspection:
+    """Look at the keys of a batch only; 0.4 µs for each record, 0.3 for each key not seen lately."""
+    try:
+        header, body = open_batch(batch)
+        return Inspection(settings, keys=_keys(record_keys(header, body)))
+    except Malformed as error:
+        return Inspection(settings, flaw=error)
+
+
+def _keys(of_records: list[bytes | None]) -> Keys:
+    distinct = set(of_records)
+    distinct.discard(None)
+    return Keys(of_records, hashes_of(distinct))  # type: ignore[arg-type]
 
 
 def _out_of_order(index: int, delta: int) -> Malformed:

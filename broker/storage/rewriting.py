@@ -13,11 +13,13 @@ Headers that are added (kawal.session.headers) stand in place of a record's own 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from itertools import pairwise
 
 from protocol.compression import OUTPUT_BYTES_MAX
+from protocol.errors import Malformed
 from protocol.record_reader import Headers, Record, open_batch, records_in
 from protocol.record_writer import empty_batch, encode_batch
-from protocol.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
+from protocol.records import HEADER_BYTES, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, BatchHeader
 
 HEADER_LENGTHS_BYTES = 10
 """The most bytes that the lengths of a header take, and the longer length of its record."""
@@ -90,6 +92,8 @@ def _opened(batch: bytes | bytearray | memoryview, added: Headers) -> tuple[Batc
     if added and len(body) + header.record_count * grows_by > OUTPUT_BYTES_MAX:
         return None
     records = list(records_in(header, body))
+    if any(later.offset <= earlier.offset for earlier, later in pairwise(records)):
+        raise Malformed(HEADER_BYTES, "record offsets", "do not ascend")
     if added:
         names = {name for name, _ in added}
         records = [_with_headers(record, names, added) for record in records]

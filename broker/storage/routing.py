@@ -15,12 +15,13 @@ So moved batches need no sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from broker.config.topic_settings import TopicSettings
+from broker.storage.inspection import Keys
 from broker.storage.partition import Partition
-from groups.partition_tree import NO_KEY, PartitionTree, hash_of
+from groups.partition_tree import PartitionTree, hash_of
 
 Moved = tuple[tuple[int, tuple[int, ...]], ...]
 """The records, by index in the batch, that go to each of some partitions."""
@@ -41,15 +42,16 @@ class Router(NamedTuple):
         return self.tree.leaf(self.tree.root_of(chosen if bound is None else bound), hashed)
 
 
-def moved_by_key(
-    hashes: Iterable[int], chosen: int, tree: PartitionTree, dropped: frozenset[int] = frozenset()
-) -> Moved:
+def moved_by_key(keys: Keys, chosen: int, tree: PartitionTree) -> Moved:
     """Return the records of a batch that do not stay in the partition to which it was sent."""
+    homes = tree.of_many(keys.hashes.values())
+    if homes.count(chosen) == len(homes):
+        return ()
+    away = {key: home for key, home in zip(keys.hashes, homes, strict=True) if home != chosen}
     found: dict[int, list[int]] = {}
-    of = tree.of
-    for index, hashed in enumerate(hashes):
-        if hashed != NO_KEY and (target := of(hashed)) != chosen and index not in dropped:
-            found.setdefault(target, []).append(index)
+    for index, key in enumerate(keys.of_records):
+        if key in away:
+            found.setdefault(away[key], []).append(index)
     return as_moved(found)
 
 
@@ -58,6 +60,6 @@ def as_moved(found: dict[int, list[int]]) -> Moved:
     return tuple((target, tuple(sorted(indexes))) for target, indexes in sorted(found.items()))
 
 
-def targets_by_key(hashes: Iterable[int], tree: PartitionTree) -> set[int]:
+def targets_by_key(keys: Keys, tree: PartitionTree) -> set[int]:
     """Return the partitions that the records of a batch belong to; none for those without a key."""
-    return {tree.of(hashed) for hashed in hashes if hashed != NO_KEY}
+    return set(tree.of_many(keys.hashes.values()))

@@ -3,8 +3,9 @@
     rate        bytes per second, an average in which what is older counts less (a quarter of the window)
     samples     hashes of keys, at most 256; when they are full, every other one goes, and half as many come
 
-A partition is to be split when its rate has been above the limit for the whole window. The median of the
-samples divides it, so that each half has about as many records; a single key cannot be divided.
+A partition is to be split when its rate has been above the limit for the whole window. It is divided in the
+middle, as clients with Kafka's hash do; if the samples say that one half would have less than a quarter of
+the records, at their median. A single key cannot be divided.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ SAMPLES_MAX: Final = 256
 """The median of so many is within some percent of that of all."""
 
 WINDOW_PARTS: Final = 4
+
+LOOKS_PER_WINDOW: Final = 64
+"""The batches of a window that are opened for samples alone, as long as the rate is above the limit."""
+
+WORTH_HALVING: Final = 4
+"""The middle divides a partition if each half has at least one in so many samples."""
 
 BACK_OFF_WINDOWS: Final = 10
 """A partition that could not be split is not tried again for so many windows."""
@@ -33,6 +40,7 @@ class PartitionLoad:
         "at_ms",
         "not_before_ms",
         "rate",
+        "sampled_ms",
         "samples",
         "why_not",
     )
@@ -42,6 +50,8 @@ class PartitionLoad:
         self.rate = 0.0
         self.above_since_ms: int | None = None
         self.samples: list[int] = []
+        self.sampled_ms = now_ms
+        """The time of the last look at keys."""
         self._stride = self._skipped = 1
         self.not_before_ms = 0
         """After a split that was not possible: when it is tried again."""
@@ -76,13 +86,20 @@ class PartitionLoad:
             self.samples = self.samples[::2]
             self._stride *= 2
 
+    def wants_samples(self, window_ms: int, now_ms: int) -> bool:
+        """Whether to look at the keys of the next batch: the partition may be split soon."""
+        return self.above_since_ms is not None and now_ms - self.sampled_ms >= window_ms // LOOKS_PER_WINDOW
+
     def bound(self, own: Range) -> int | None:
         """Return the place at which to divide the partition; None if all that was seen is one key."""
         places = sorted(place for place in self.samples if own.low <= place < own.high)
         if not places:
-            return (own.low + own.high) // 2
+            return own.middle
         if places[0] == places[-1]:
             return None
+        least = len(places) // WORTH_HALVING
+        if places[least] < own.middle <= places[-1 - least]:
+            return own.middle
         median = places[len(places) // 2]
         return median if median > places[0] else next(place for place in places if place > median)
 

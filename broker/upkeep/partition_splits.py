@@ -22,9 +22,10 @@ from broker.config.split_keys import ACTIVE_KEY, MODE_KEY
 from broker.errors import RequestError
 from broker.loop.loop import Loop
 from broker.loop.slices import Until
+from broker.storage.inspection import NO_KEYS
 from broker.upkeep.partition_load import PartitionLoad
 from broker.upkeep.tree_rows import tree_rows
-from groups.partition_tree import NO_KEY, Split, hash_of
+from groups.partition_tree import Split, hash_of
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -67,14 +68,22 @@ class PartitionSplits:
         Raises: RequestError, with a sentence for operators; nothing has changed.
         """
         partition = self._splittable(topic, index)
-        tree = self._metadata.topics.tree(topic)
-        own = tree.range_of(index)
-        if not own.can_split:
-            raise _refused(topic, index, "it takes one place in the range of keys")
+        own = self._metadata.topics.tree(topic).range_of(index)
         load = self._loads.get(partition.stream_id)
         bound = None if load is None else load.bound(own)
-        if bound is None:
-            bound = (own.low + own.high) // 2
+        return self._split_at(topic, partition, own.middle if bound is None else bound, now_ms, confirmed)
+
+    def _split_at(
+        self,
+        topic: Topic,
+        partition: Partition,
+        bound: int,
+        now_ms: int,
+        confirmed: Callable[[], None] | None = None,
+    ) -> Split:
+        index = partition.index
+        if not self._metadata.topics.tree(topic).range_of(index).can_split:
+            raise _refused(topic, index, "it takes one place in the range of keys")
         record = PartitionSplit(
             topic_id=topic.topic_id.hex,
             growth=self._growth(topic),
@@ -93,6 +102,26 @@ class PartitionSplits:
 
         self._log.append(record, now_ms, confirmed=done)
         return split_of(record)
+
+    def _split_level(self, topic: Topic, now_ms: int) -> None:
+        """Split all partitions, one after the other, so that clients with murmur2 send no batch elsewhere.
+
+        What a crash has left of it goes on with the next split that is due.
+        """
+        tree = self._metadata.topics.tree(topic)
+        index = tree.next_of_level
+
+        def go_on() -> None:
+            known = self._metadata.catalogue.find_id(topic.topic_id)
+            if known is not topic or tree is not topic.tree or not (tree.in_levels and tree.next_of_level):
+                return
+            try:
+                self._split_level(topic, self._loop.clock.turn_ms)
+            except RequestError as error:
+                logger.warning("%s", error.message)
+
+        partition = self._splittable(topic, index)
+        self._split_at(topic, partition, tree.range_of(index).middle, now_ms, go_on)
 
     def _splittable(self, topic: Topic, index: int) -> Partition:
         if topic.view is not None or not splits(topic.configs):
@@ -148,11 +177,23 @@ class PartitionSplits:
         tree = self._metadata.topics.tree(topic)
         if tree.pending is not None:
             return
-        if topic.planned_count >= settings.kawal_partition_autosplit_max_active:
+        most = settings.kawal_partition_autosplit_max_active
+        if topic.planned_count >= most:
             raise _refused(topic, index, f"the topic has {topic.planned_count} ({ACTIVE_KEY.name})")
         if load.bound(tree.range_of(index)) is None:
             raise _refused(topic, index, ONE_KEY)
-        self.split(topic, index, now_ms)
+        if tree.in_levels and 2 * (topic.planned_count - tree.next_of_level) <= most:
+            self._split_level(topic, now_ms)
+        else:
+            self.split(topic, index, now_ms)
+
+    def wants_keys(self, partition: Partition, settings: TopicSettings) -> bool:
+        """Whether to look at the keys of a batch for `sample` alone."""
+        if settings.kawal_partition_autosplit_mode != "up":
+            return False
+        load = self._loads.get(partition.stream_id)
+        window_ms = settings.kawal_partition_autosplit_window_ms
+        return load is not None and load.wants_samples(window_ms, self._loop.clock.turn_ms)
 
     def sample(self, partition: Partition, inspection: Inspection | None, settings: TopicSettings) -> None:
         """Look at some keys of a batch that was sent to a partition."""
@@ -168,9 +209,11 @@ class PartitionSplits:
                     owner = self._metadata.topics.partition(topic, topic.partition_of(state.stream_id))
                     self._load(owner).sample(tree.place(hash_of(name)))
             return
-        hashes = inspection.hashes
-        for hashed in hashes[:: 1 + len(hashes) // SAMPLES_PER_BATCH]:
-            if hashed != NO_KEY:
+        keys = inspection.keys or NO_KEYS
+        self._load(partition).sampled_ms = self._loop.clock.turn_ms
+        for key in keys.of_records[:: 1 + len(keys.of_records) // SAMPLES_PER_BATCH]:
+            if key is not None:
+                hashed = keys.hashes[key]
                 owner = self._metadata.topics.partition(topic, tree.of(hashed))
                 self._load(owner).sample(tree.place(hashed))
 

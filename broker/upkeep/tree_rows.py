@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from groups.partition_tree import PLACES_END
 from protocol.messages.kawal_topics import SplitPartition
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def tree_rows(
     load_of: Callable[[Partition], tuple[PartitionLoad, int] | None],
 ) -> list[SplitPartition]:
     """Return the rows of a tree, by partition and offset; `load_of` returns a load and its rate."""
-    end = PLACES_END // tree.root_count + 1
+    end = tree.places_end
     rows = {index: SplitPartition(partition=index, root=index, high=end) for index in range(tree.root_count)}
     inactive: list[SplitPartition] = []
     for split in tree.splits:

@@ -199,17 +199,21 @@ def _configure_split(actions: Actions) -> None:
         "split",
         summary="split a partition in two",
         description="""Split a partition of a topic with kawal.partition.autosplit.mode up or paused: a new
-            partition takes the upper part of its keys from now on.  Groups get it when they have read what
-            was written before.""",
+            partition takes a part of its keys from now on.  Groups get it when they have read what was
+            written before.  With --all every partition is split, one after the other: then clients with
+            Kafka's hash (murmur2) send each key to its partition, which costs the server least.""",
         examples=[
             ("topics split orders --partition 0", "one partition more"),
+            ("topics split orders --all", "twice as many"),
             ("topics split orders -p 1 --bootstrap 10.0.0.5:9092", "on another server"),
         ],
         run=_split,
     )
     parser.add_argument("topic", metavar="TOPIC", type=utf8, help="the topic")
     add_bootstrap(parser)
-    parser.add_argument("--partition", "-p", metavar="N", type=int32, required=True, help="the partition")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--partition", "-p", metavar="N", type=int32, help="the partition")
+    which.add_argument("--all", action="store_true", help="all that were not split as often as others yet")
 
 
 def _add_topics(parser: argparse.ArgumentParser, count: str = "+") -> None:
@@ -332,10 +336,12 @@ def _report(answers: list[dict[str, Any]], verb: str, forgiven: dict[int, str]) 
 
 
 def _split(arguments: argparse.Namespace) -> int:
-    from console.split_trees import split_partition
+    from console.split_trees import level_of, split_partition
 
-    split_partition(arguments.bootstrap, arguments.topic, arguments.partition)
-    print(f"split partition {arguments.partition} of {arguments.topic}")
+    partitions = level_of(arguments.bootstrap, arguments.topic) if arguments.all else [arguments.partition]
+    for partition in partitions:
+        split_partition(arguments.bootstrap, arguments.topic, partition)
+        print(f"split partition {partition} of {arguments.topic}")
     return OK
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from console.split_trees import tree_of, tree_text
+import pytest
+
+from console.split_trees import rest_of_level, tree_of, tree_text
 from protocol.messages.kawal_topics import SplitPartition, TopicResult
 
 TOPIC = TopicResult(
@@ -32,3 +34,11 @@ def test_programs_get_nulls_for_what_there_is_not() -> None:
     assert (inactive["active"], inactive["cut"], inactive["parent"]) == (False, 120, None)
     assert (active["active"], active["cut"], active["bytes_per_second"]) == (True, None, 900)
     assert (child["parent"], child["parent_cut"], child["not_split"]) == (0, 120, "one key")
+
+
+@pytest.mark.parametrize(
+    ("count", "roots", "left"),
+    [(1, 1, [0]), (3, 1, [1]), (4, 1, [0, 1, 2, 3]), (3, 3, [0, 1, 2]), (8, 3, [2, 3, 4, 5])],
+)
+def test_all_that_is_left_to_double_the_partitions_is_split(count: int, roots: int, left: list[int]) -> None:
+    assert list(rest_of_level(count, roots)) == left

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groups.partition_tree import HASH_MASK, PartitionTree, Split, hash_of
+from groups.partition_tree import HASH_MASK, KEPT_KEYS, PartitionTree, Split, hash_of, hashes_of
 from protocol.partitioner import partition_of
 
 
@@ -62,6 +62,39 @@ def test_the_ranges_of_all_partitions_are_all_places_once(
         assert tree.root_of(owners[0]) == hashed % count
     again = PartitionTree(count, tree.splits)
     assert [again.of(hashed) for hashed in hashes] == [tree.of(hashed) for hashed in hashes]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_when_all_were_split_in_their_order_keys_lie_where_kafkas_clients_put_them(count: int) -> None:
+    tree = PartitionTree(count)
+    keys = {b"%d" % number for number in range(500)}
+    hashes = hashes_of(keys)
+    for level in (1, 2, 3):
+        for parent in range(count << level - 1):
+            assert tree.next_of_level == parent
+            split(tree, parent)
+        assert tree.in_levels
+        homes = dict(zip(hashes, tree.of_many(hashes.values()), strict=True))
+        assert homes == {key: partition_of(key, count << level) for key in keys}
+
+
+def test_a_split_out_of_turn_or_beside_the_middle_is_no_level() -> None:
+    out_of_turn, aside = PartitionTree(2), PartitionTree(2)
+    split(out_of_turn, 1)
+    split(aside, 0, 5)
+    assert not out_of_turn.in_levels
+    assert not aside.in_levels
+    hashes = [hash_of(b"%d" % number) for number in range(300)]
+    assert aside.of_many(hashes) == [aside.leaf(hashed % 2, hashed) for hashed in hashes]
+
+
+def test_hashes_that_were_kept_and_new_ones_are_the_same() -> None:
+    keys = {b"kept-%d" % number for number in range(100)} | {b"", b"x" * 5_000}
+    assert hashes_of(keys) == {key: hash_of(key) for key in keys}
+    many = keys | {b"new-%d" % number for number in range(KEPT_KEYS + 1)}
+    found = hashes_of(many)
+    assert found == hashes_of(many)
+    assert all(found[key] == hash_of(key) for key in keys)
 
 
 def test_a_partition_knows_the_split_that_made_it_and_those_of_its_own() -> None:

@@ -18,8 +18,10 @@ from protocol.record_reader import (
     TransactionMarker,
     check_records,
     iter_records,
+    open_batch,
     read_transaction_marker,
     read_varint,
+    record_keys,
 )
 from protocol.record_writer import VARINTS, empty_batch, encode_batch, transaction_marker_batch
 from protocol.records import HEADER, HEADER_BYTES, check_crc, read_batch_header, renew_crc
@@ -275,3 +277,29 @@ def test_records_survive_the_round_trip(rows: list[Any], base: int, codec: Codec
     data = encode_batch(written, codec=codec, producer_id=3, producer_epoch=1, base_sequence=0)
     assert check_crc(data)
     assert list(iter_records(data)) == written
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.none() | st.binary(max_size=200), st.none() | st.binary(max_size=9_000), st.integers(0, 2**45)
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_keys_alone_are_those_of_the_records(rows: list[tuple[bytes | None, bytes | None, int]]) -> None:
+    records = [Record(index, time, key, value) for index, (key, value, time) in enumerate(rows)]
+    header, body = open_batch(encode_batch(records))
+    assert record_keys(header, body) == [key for key, _, _ in rows]
+
+
+def test_the_keys_of_a_batch_cut_anywhere_are_malformed() -> None:
+    header, body = open_batch(
+        encode_batch([Record(index, index * 1_000, b"k" * 70, b"v") for index in range(3)])
+    )
+    for end in range(len(body)):
+        with pytest.raises(Malformed):
+            record_keys(header, body[:end])
+    with pytest.raises(Malformed):
+        record_keys(header, body + b"\0")

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from broker.storage.inspection import INSPECTED_RECORDS_MAX
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
-from protocol.records import iter_batches, read_batch_header
-from tests.broker.gateway import Client, Gateway
+from protocol.record_reader import Record, open_batch
+from protocol.record_writer import encode_batch
+from protocol.records import (
+    HEADER_BYTES,
+    LENGTH_AT,
+    PREFIX_BYTES,
+    BatchHeader,
+    iter_batches,
+    read_batch_header,
+    renew_crc,
+)
+from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import fetch, outcomes, producing, send
 from tests.broker.splits import HIGH, LOW, batches, keyed, split, split_topic, splitting, stored, values_of
 from tests.broker.topic_requests import partition_count
@@ -220,3 +232,75 @@ def test_a_batch_of_a_transaction_that_is_not_open_is_stored_in_no_partition(gat
     (outcome,) = outcomes(client.call(request, 12))
     assert outcome.error_code != 0
     assert [gateway.partition("t", index).log_end for index in (0, 1)] == [0, 0]
+
+
+def flawed(*, key_length: int = 2, length: int = 16, rest: bytes = b"") -> bytearray:
+    """Return a batch of one record, without compression, some bytes of which are wrong."""
+    made = encode_batch([Record(0, START_MS, b"k", b"v")])
+    data = made[:HEADER_BYTES] + bytes([length, 0, 0, 0, key_length]) + b"k" + bytes([2]) + b"v\0" + rest
+    struct.pack_into(">i", data, LENGTH_AT, len(data) - PREFIX_BYTES)
+    renew_crc(data)
+    return data
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [flawed(key_length=100), flawed(length=126), flawed(length=5), flawed(rest=b"zz"), flawed(key_length=12)],
+)
+def test_a_batch_whose_keys_cannot_be_read_is_refused(client: Client, sent: bytearray) -> None:
+    split_topic(client)
+    split(client)
+    answer = send(client, "t", sent)
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert values_of(client, 0) == values_of(client, 1) == []
+
+
+def test_a_batch_that_cannot_be_divided_is_refused_as_a_whole(client: Client) -> None:
+    split_topic(client)
+    split(client)
+    key = bytes([2]) + HIGH
+    twice = bytes([16, 0, 0, 0]) + key + bytes([2]) + b"v\0"
+    made = encode_batch([Record(index, START_MS, HIGH, b"v") for index in range(2)])
+    data = made[:HEADER_BYTES] + twice + twice
+    struct.pack_into(">i", data, LENGTH_AT, len(data) - PREFIX_BYTES)
+    renew_crc(data)
+    answer = send(client, "t", data)
+    assert (answer.error_code, "ascend" in answer.error_message) == (ErrorCode.INVALID_RECORD, True)
+    assert values_of(client, 0) == values_of(client, 1) == []
+
+
+def test_a_topic_of_one_partition_reads_no_keys_before_its_first_split(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def noted(batch: memoryview) -> tuple[BatchHeader, bytes]:
+        opened.append(len(batch))
+        return open_batch(batch)
+
+    monkeypatch.setattr("broker.storage.inspection.open_batch", noted)
+    split_topic(client)
+    assert send(client, "t", keyed((HIGH, b"1"), codec=Codec.GZIP)).base_offset == 0
+    assert not opened
+    assert split(client) == (0, "")
+    assert send(client, "t", keyed((LOW, b"2"))).base_offset == 1
+    assert len(opened) == 1
+
+
+def test_a_stale_epoch_is_refused_in_a_parent_though_all_of_its_records_are_moved(client: Client) -> None:
+    split_topic(client)
+    assert send(client, "t", keyed((LOW, b"1"), producer=(7, 1, 0))).error_code == 0
+    split(client)
+    stale = send(client, "t", keyed((HIGH, b"stale"), producer=(7, 0, 1)))
+    assert stale.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert send(client, "t", keyed((HIGH, b"2"), producer=(7, 1, 1))).error_code == 0
+    assert (values_of(client, 0), values_of(client, 1)) == ([b"1"], [b"2"])
+
+
+def test_an_epoch_that_only_moved_records_have_shown_fences_older_ones_in_the_parent(client: Client) -> None:
+    split_topic(client)
+    split(client)
+    assert send(client, "t", keyed((HIGH, b"1"), producer=(7, 1, 0))).error_code == 0
+    stale = send(client, "t", keyed((LOW, b"stale"), producer=(7, 0, 0)))
+    assert stale.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert (values_of(client, 0), values_of(client, 1)) == ([], [b"1"])

@@ -67,6 +67,24 @@ def test_the_median_divides_uneven_keys() -> None:
     assert load.bound(ALL) in range(75, 85)
 
 
+def test_the_middle_divides_what_is_about_even() -> None:
+    load = PartitionLoad(0)
+    for number in range(100):
+        load.sample(10 if number < 70 else ALL.high - number)
+    assert load.bound(ALL) == ALL.middle
+
+
+def test_samples_are_wanted_some_times_in_a_window_while_the_rate_is_above_the_limit() -> None:
+    load = PartitionLoad(0)
+    write(load, rate=100, for_ms=5_000)
+    assert not load.wants_samples(WINDOW_MS, 5_000)
+    write(load, rate=20_000, for_ms=5_000, from_ms=5_000)
+    assert load.wants_samples(WINDOW_MS, 10_000)
+    load.sampled_ms = 10_000
+    assert not load.wants_samples(WINDOW_MS, 10_100)
+    assert load.wants_samples(WINDOW_MS, 10_200)
+
+
 def test_keys_outside_of_the_range_do_not_count_and_without_any_the_middle_is_taken() -> None:
     load = PartitionLoad(0)
     load.sample(5)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from protocol.error_codes import ErrorCode
+from protocol.partitioner import partition_of
 from tests.broker.gateway import Client, Gateway
-from tests.broker.kit import send
+from tests.broker.kit import producing, send
 from tests.broker.numbered import of_records
 from tests.broker.splits import HIGH, LOW, keyed, split, split_topic, splitting, tree, values_of
 from tests.broker.topic_requests import altered, deleted, partition_count
@@ -33,6 +34,56 @@ def test_a_partition_that_is_written_to_near_its_speed_is_split(gateway: Gateway
     split_topic(client, **UP)
     load(gateway, client, HIGH, LOW)
     assert partition_count(client, "t") >= 2
+
+
+def test_all_partitions_are_split_when_one_is_due_so_that_murmur2_still_finds_each_key(
+    gateway: Gateway,
+) -> None:
+    client = gateway.client()
+    keys = [b"%d" % number for number in range(40) if partition_of(b"%d" % number, 3) == 0]
+    split_topic(client, partitions=3, **UP)
+    load(gateway, client, *keys, for_ms=3_000)
+    assert partition_count(client, "t") == 6
+    for key in keys:
+        answer = send(client, "t", keyed((key, b"v")), partition_of(key, 6))
+        assert answer.base_offset >= 0, "it is stored where it was sent"
+
+
+def test_where_all_of_them_would_be_too_many_the_one_that_is_due_is_split(gateway: Gateway) -> None:
+    client = gateway.client()
+    split_topic(client, partitions=3, **UP, kawal_partition_autosplit_max_active="5")
+    keys = [b"%d" % number for number in range(40) if partition_of(b"%d" % number, 3) == 0]
+    load(gateway, client, *keys, for_ms=2_000)
+    assert partition_count(client, "t") == 4
+
+
+def test_what_a_crash_has_left_of_a_level_is_split_next(gateway: Gateway) -> None:
+    client = gateway.client()
+    split_topic(client, partitions=3, **UP, kawal_partition_autosplit_max_active="6")
+    assert split(client, 0) == (0, "")
+    gateway.crash()
+    client = gateway.client()
+    keys = [b"%d" % number for number in range(60) if partition_of(b"%d" % number, 6) == 0]
+    load(gateway, client, *keys, for_ms=3_000)
+    assert partition_count(client, "t") == 6
+    parents = sorted(row.parent for row in tree(client) if row.end < 0)
+    assert parents == [-1, -1, -1, 0, 1, 2]
+
+
+def test_a_topic_that_is_deleted_while_all_its_partitions_are_split_is_gone(gateway: Gateway) -> None:
+    client, other = gateway.client(), gateway.client()
+    split_topic(client, partitions=3, **UP)
+    keys = [b"%d" % number for number in range(40) if partition_of(b"%d" % number, 3) == 0]
+    for _ in range(30):
+        client.send(producing(("t", 0, keyed(*((key, b"x" * 70) for key in keys)))), 9)
+        gateway.advance(100)
+        if partition_count(other, "t") > 3:
+            break
+    assert deleted(other, "t") == {"t": (0, "")}
+    gateway.restart()
+    client = gateway.client()
+    split_topic(client, partitions=3)
+    assert partition_count(client, "t") == 3
 
 
 def test_less_speed_than_the_percent_does_not_split(gateway: Gateway) -> None:
