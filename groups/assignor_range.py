@@ -70,6 +70,6 @@ def _order(members: Sequence[Subscriber], counts: Mapping[UUID, int]) -> list[st
 
 def _place(member: Subscriber) -> Place:
     """Return the member's place where nothing else decides: by its lowest old partition, then by its id."""
-    lowest = min((min(partitions) for partitions in member.had.values()), default=None)
+    lowest = min((min(partitions) for partitions in member.had.values() if partitions), default=None)
     name = member.member_id if member.instance_id is None else member.instance_id
     return (lowest is None, lowest or 0, member.instance_id is None, name)

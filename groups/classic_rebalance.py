@@ -243,16 +243,16 @@ def _tell_generation(
 
 
 def _reserve(context: Context, group: ClassicGroup) -> None:
-    """Store the next generation's number, then complete with the members that have joined by then."""
+    """Store the next generation's number, then complete with those that have joined, unless it is deleted."""
     number = group.next_generation
 
     def reserved() -> None:
         group.stored_generation = number
-        if group.state == GroupState.PREPARING_REBALANCE:
+        if context.classic(group.group_id) is group and group.state == GroupState.PREPARING_REBALANCE:
             complete(context, group)
 
     def failed(_: ErrorCode) -> None:
-        if group.state == GroupState.PREPARING_REBALANCE:
+        if context.classic(group.group_id) is group and group.state == GroupState.PREPARING_REBALANCE:
             _complete_after(context, group, RESERVE_AGAIN_MS)
 
     with Changes(context, group.group_id) as changes:

@@ -27,7 +27,7 @@ method returns; it never shows what a crash could undo (see effects.py). Request
 
 At the start, and again for partitions whose log was lost and reopened (after `unload`):
 
-    coordinator.replay(key, value)                every record of the partitions, each partition in its order
+    coordinator.replay(partition, key, value)     every record of the partitions, each partition in its order
     coordinator.loaded(partitions, now_ms)        before that, requests get COORDINATOR_LOAD_IN_PROGRESS
 """
 
@@ -177,12 +177,12 @@ class Coordinator(Display):
 
     # --- loading --------------------------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
+    def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
         """Apply one stored record of a partition that is being loaded; no further steps are needed."""
         if is_share_record(key):
-            self.share(self._context.now_ms).replay(key, value)
+            self.share(self._context.now_ms).replay(partition, key, value)
         else:
-            loading.replay_record(self._context, key, value)
+            loading.replay_record(self._context, partition, key, value)
         return ()
 
     def replay_staged(

@@ -19,7 +19,8 @@ The driver's part is in the docstring of `coordinator.py`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from protocol.error_codes import ErrorCode
@@ -95,8 +96,24 @@ class Effects:
         """Tell all that wait about the outcome."""
         self.settled = True
         waiting, self._waiting, self._undo = self._waiting, [], []
-        for done in waiting:
-            done(error, now_ms)
+        do_all(partial(done, error, now_ms) for done in waiting)
+
+
+def do_all(actions: Iterable[Callable[[], None]]) -> None:
+    """Do all of them: one that raises does not keep the others from what they wait for.
+
+    Raises: the error, or an ExceptionGroup of several, at the end.
+    """
+    errors: list[Exception] = []
+    for action in actions:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001  (raised below)
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ExceptionGroup("several of those that waited for records", errors)
 
 
 class Journal:
@@ -143,8 +160,11 @@ class Journal:
 
     def durable(self, effects: Effects, now_ms: int) -> None:
         """Settle everything up to `effects` in its partition: it is on the disk."""
+        do_all(self._settling(effects, now_ms))
+
+    def _settling(self, effects: Effects, now_ms: int) -> Iterator[Callable[[], None]]:
         while not effects.settled:
-            self._in_flight[effects.partition].popleft().settle(None, now_ms)
+            yield partial(self._in_flight[effects.partition].popleft().settle, None, now_ms)
 
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         """Undo and settle `effects`, which could not be appended, and all that follows in its partition."""
@@ -156,11 +176,12 @@ class Journal:
             newest = in_flight.pop()
             newest.undo()
             lost.appendleft(newest)
-        for lost_effects in lost:
-            lost_effects.settle(error, now_ms)
+        do_all(partial(lost_effects.settle, error, now_ms) for lost_effects in lost)
 
     def abandon(self, partitions: Iterable[int], error: ErrorCode, now_ms: int) -> None:
         """Answer all that waits for these partitions; their state is about to be dropped, not undone."""
-        for partition in partitions:
-            for effects in self._in_flight.pop(partition, ()):
-                effects.settle(error, now_ms)
+        do_all(
+            partial(effects.settle, error, now_ms)
+            for partition in partitions
+            for effects in self._in_flight.pop(partition, ())
+        )

@@ -42,7 +42,9 @@ TOLD_MAX = 10
 """Records without a readable key that are named in the log; a client may have written a million."""
 
 
-def replay_record(context: Context, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+def replay_record(
+    context: Context, partition: int, key: bytes | memoryview, value: bytes | memoryview | None
+) -> None:
     """Apply one record of a partition that is being loaded; records that are not ours are skipped.
 
     Offsets are kept undecoded.  One that cannot be read is left out here, because each later use would fail;
@@ -51,9 +53,9 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
     try:
         record = decode_record(key, value)
     except ProtocolError as error:
-        _leave_out(context, bytes(key), error)
+        _leave_out(context, partition, bytes(key), error)
         return
-    if record is None:
+    if record is None or not belongs(context, partition, record[0].group_id):
         return
     found, decoded = record
     if found.group_id in context.misread:
@@ -71,7 +73,25 @@ def replay_record(context: Context, key: bytes | memoryview, value: bytes | memo
     context.replayed.add(found.group_id)
 
 
-def _leave_out(context: Context, key: bytes, error: ProtocolError) -> None:
+def belongs(context: Context, partition: int, group_id: str) -> bool:
+    """Whether a stored record of the group belongs into this partition; one that does not is told.
+
+    A client wrote it by hand.  The group is loaded from its own partition, and may be served already.
+    """
+    if context.partition(group_id) == partition:
+        return True
+    context.counts["left_out"] += 1
+    if context.counts["left_out"] <= TOLD_MAX:
+        logger.error(
+            "a record of group %.100r is left out: it lies in partition %d of __consumer_offsets, not in %d",
+            group_id,
+            partition,
+            context.partition(group_id),
+        )
+    return False
+
+
+def _leave_out(context: Context, partition: int, key: bytes, error: ProtocolError) -> None:
     """Quarantine the group of a record that cannot be read; without a group the record is of no use."""
     try:
         record = decode_record(key, None)
@@ -80,9 +100,8 @@ def _leave_out(context: Context, key: bytes, error: ProtocolError) -> None:
         if context.counts["left_out"] <= TOLD_MAX:
             logger.error("a record of __consumer_offsets is left out, as its key cannot be read: %s", error)
         return
-    if record is not None:
-        group_id = record[0].group_id
-        context.misread.note(context.partition(group_id), group_id, key)
+    if record is not None and belongs(context, partition, group_id := record[0].group_id):
+        context.misread.note(partition, group_id, key)
         context.replayed.add(group_id)
         context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
 
@@ -94,11 +113,11 @@ def replay_staged(
     try:
         record = decode_record(key, value)
     except ProtocolError as error:
-        _leave_out(context, bytes(key), error)
+        _leave_out(context, partition, bytes(key), error)
         return
     if record is None or not isinstance(record[0], OffsetKey) or record[1] is None:
         return
-    if unreadable(record[1]) is None:
+    if belongs(context, partition, record[0].group_id) and unreadable(record[1]) is None:
         context.staged.stage(partition, stamp, record[0], record[1])
 
 

@@ -34,4 +34,4 @@ def subscribers_of(
 
 def still_held(member: Subscriber, topic_id: UUID, count: int) -> list[int]:
     """Return the partitions of a topic that the member had and that still exist."""
-    return sorted(index for index in member.had.get(topic_id, ()) if index < count)
+    return sorted(index for index in member.had.get(topic_id, ()) if 0 <= index < count)

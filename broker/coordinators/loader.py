@@ -128,7 +128,7 @@ class Loader:
                 if record.offset < offset or record.key is None:
                     continue
                 if stamp is None:
-                    for _ in self._machine.replay(record.key, record.value):
+                    for _ in self._machine.replay(index, record.key, record.value):
                         yield LOAD_BYTES_PER_SLICE
                 else:
                     self._machine.replay_staged(index, stamp, record.key, record.value)

@@ -30,8 +30,12 @@ class Machine(Protocol):
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         """Learn that these records, and all after them in their partition, will not be stored."""
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> Iterable[None]:
+    def replay(
+        self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> Iterable[None]:
         """Apply one stored record: it counts when the result is exhausted, which has a step for each ms.
+
+        A client may have written it: one that lies in another partition than its key belongs into is ignored.
 
         Raises: ProtocolError, there or here, if no version up to this one writes it.
         """

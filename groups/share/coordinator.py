@@ -122,12 +122,12 @@ class ShareCoordinator:
 
     # --- loading --------------------------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
+    def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
         """Apply one stored record of a partition that is being loaded; no further steps are needed.
 
         Raises: ProtocolError.
         """
-        self._table.replay(key, value)
+        self._table.replay(partition, key, value)
         return ()
 
     def replay_staged(

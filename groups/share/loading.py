@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from groups.effects import EncodedRecord
+from groups.loading import belongs
 from groups.share.group_records import decode_share_record, encode_share_record
 from groups.share.group_table import ShareGroups
 from protocol.errors import ProtocolError
@@ -18,7 +19,7 @@ GROUPS_LOOKED_AT: Final = 1_000
 
 
 def replay_share_record(
-    table: ShareGroups, key: bytes | memoryview, value: bytes | memoryview | None
+    table: ShareGroups, partition: int, key: bytes | memoryview, value: bytes | memoryview | None
 ) -> None:
     """Apply one record of a partition that is being loaded.
 
@@ -28,18 +29,17 @@ def replay_share_record(
     try:
         decoded = decode_share_record(key, value)
     except ProtocolError as error:
-        _leave_out(table, bytes(key), error)
+        _leave_out(table, partition, bytes(key), error)
         return
-    if decoded is None:
+    if decoded is None or not belongs(context, partition, group_id := decoded[0].group_id):
         return
-    group_id = decoded[0].group_id
     if group_id in context.misread:
         context.misread.forget_key(group_id, key)
     table.replay(*decoded)
     context.replayed.add(group_id)
 
 
-def _leave_out(table: ShareGroups, key: bytes, error: ProtocolError) -> None:
+def _leave_out(table: ShareGroups, partition: int, key: bytes, error: ProtocolError) -> None:
     context = table.context
     try:
         decoded = decode_share_record(key, None)
@@ -47,9 +47,8 @@ def _leave_out(table: ShareGroups, key: bytes, error: ProtocolError) -> None:
         context.counts["left_out"] += 1
         logger.error("a record of __consumer_offsets is left out, as its key cannot be read: %s", error)
         return
-    if decoded is not None:
-        group_id = decoded[0].group_id
-        context.misread.note(context.partition(group_id), group_id, key)
+    if decoded is not None and belongs(context, partition, group_id := decoded[0].group_id):
+        context.misread.note(partition, group_id, key)
         context.replayed.add(group_id)
         context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
 

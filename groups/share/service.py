@@ -36,9 +36,9 @@ class ShareService:
 
     # --- the coordinator's side -----------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+    def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
         """Apply one stored record of a partition that is being loaded."""
-        replay_share_record(self._table, key, value)
+        replay_share_record(self._table, partition, key, value)
 
     def loaded(self, partitions: Collection[int]) -> None:
         """Start the sessions of all members in these partitions."""

@@ -135,8 +135,8 @@ class ShareTable:
             if any(True for _ in share.partition.archiving()):
                 self._archiving[share.key] = None
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
-        """Apply one stored record.
+    def replay(self, index: int, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
+        """Apply one stored record of partition `index`; what belongs into another is ignored.
 
         Raises: ProtocolError.
         """
@@ -145,14 +145,16 @@ class ShareTable:
             return
         name, record = decoded
         known = self.shares.get(name)
+        if index != (self.partition(name) if known is None else known.home):
+            # A client wrote it by hand.
+            return
         if record is None:
             self._set(name, None)
         elif isinstance(record, Snapshot):
             partition = SharePartition(record.start, record.state_epoch)
             partition.replay(record.start, record.ranges)
-            home = self.partition(name) if known is None else known.home
             self._set(
-                name, Share(name, partition, home=home, epoch=record.epoch, created_ms=record.created_ms)
+                name, Share(name, partition, home=index, epoch=record.epoch, created_ms=record.created_ms)
             )
         elif known is not None and record.epoch == known.epoch:
             known.partition.replay(record.start, record.ranges)

@@ -113,7 +113,9 @@ class TransactionCoordinator:
 
     # --- loading --------------------------------------------------------------------------------------------
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> Iterator[None]:
+    def replay(
+        self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None
+    ) -> Iterator[None]:
         """Apply one stored record of a partition that is being loaded, a wide one in steps.
 
         Raises: ProtocolError.
@@ -122,7 +124,10 @@ class TransactionCoordinator:
         if found is None:
             return
         transactional_id, transaction = found
-        replayed = self._replayed.setdefault(self._table.partition(transactional_id), set())
+        if self._table.partition(transactional_id) != partition:
+            # A client wrote it by hand; the id may be served from its own partition already.
+            return
+        replayed = self._replayed.setdefault(partition, set())
         if transaction is None:
             self._table.unset(transactional_id)
             replayed.discard(transactional_id)

@@ -87,9 +87,9 @@ class Driver:
             offload=self.threads.offload,
             weight_max=self.weight_max,
         )
-        for records in self.log.values():
+        for partition, records in self.log.items():
             for key, value in records:
-                coordinator.replay(key, value)
+                coordinator.replay(partition, key, value)
         coordinator.loaded(list(self.log), self.now_ms)
         self.coordinator = coordinator
         self.flush()

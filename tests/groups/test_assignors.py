@@ -69,6 +69,17 @@ def test_nobody_and_nothing_can_be_assigned(name: str) -> None:
     assert assign(name, plain_members("a"), {}) == {"a": {}}
 
 
+@pytest.mark.parametrize("name", sorted(ASSIGNORS))
+@pytest.mark.parametrize("had", [(), (-5, 99), (0, 0), (2**31 - 1,)])
+def test_an_assignment_that_nobody_could_have_had_is_no_obstacle(name: str, had: tuple[int, ...]) -> None:
+    # A client may write such records into the topic by hand, or a topic have shrunk in a restored copy.
+    members = [
+        Subscriber(member_id=member_id, topics=frozenset(TOPICS[:1]), had={TOPICS[0]: frozenset(had)})
+        for member_id in ("a", "b")
+    ]
+    assert sizes(assign(name, members, {TOPICS[0]: 4})) == [2, 2]
+
+
 def test_the_assignor_most_members_ask_for_is_used() -> None:
     assert preferred([None, "range", "uniform", "range"], "tdengine") == "range"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groups.classic_group import GENERATIONS_SKIPPED
 from groups.classic_rebalance import DROPPED_AT_ONCE, TOLD_AT_ONCE
 from groups.states import GroupState
@@ -369,3 +371,18 @@ def test_a_number_that_cannot_be_stored_is_tried_again(driver: Driver) -> None:
     assert answer.waits
     driver.advance(1_000)
     assert answer.value.generation_id == 102
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_number_stored_for_a_group_that_was_deleted_meanwhile_ends_nothing_else(
+    driver: Driver, fails: bool
+) -> None:
+    member_id = one_member(driver)
+    driver.restart()
+    driver.hold = True
+    driver.join("g", member_id)
+    driver.coordinator._context.put_group("g", None)
+    driver.fail() if fails else driver.sync()
+    driver.hold = False
+    driver.advance(2_000)
+    assert "g" not in driver.coordinator._context.groups

@@ -128,7 +128,7 @@ def test_many_offsets_are_looked_at_in_slices() -> None:
     for number in range(3 * SLICE_OFFSETS):
         committed = Committed(5, -1, "", WALL_MS, -1)
         key, value = encode_record(OffsetKey(f"g{number:05}", "t", 0), committed_bytes(committed))
-        driver.coordinator.replay(key, value)
+        driver.coordinator.replay(0, key, value)
     driver.advance(CHECK_MS)
     left = driver.coordinator.counts()["offsets"]
     assert SLICE_OFFSETS < left < 3 * SLICE_OFFSETS

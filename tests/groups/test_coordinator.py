@@ -248,7 +248,7 @@ class GroupMachine(RuleBasedStateMachine):
             wall_ms=lambda now_ms: now_ms,
         )
         for key, value in self.driver.log[0]:
-            coordinator.replay(key, value)
+            coordinator.replay(0, key, value)
         for partition, offset in self.offsets.items():
             found = coordinator.committed("g", "t", partition)
             assert found is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from groups.effects import Effects, Journal
+import pytest
+
+from groups.effects import Effects, Journal, do_all
 from protocol.error_codes import ErrorCode
 
 RECORD = (b"k", b"v")
@@ -108,3 +110,27 @@ def test_abandoned_partitions_answer_without_undoing() -> None:
     assert notes.seen == [("a", ErrorCode.NOT_LEADER_OR_FOLLOWER)]
     assert effects.settled
     assert notes.journal.in_flight(1)
+
+
+def test_an_answer_that_raises_does_not_keep_others_from_theirs() -> None:
+    notes = Notes()
+    first, second = notes.write("a"), notes.write("b")
+
+    def broken(error: ErrorCode | None, now_ms: int) -> None:
+        raise ZeroDivisionError
+
+    first.wait(broken)
+    first.wait(lambda error, _: notes.seen.append(("a again", error)))
+    with pytest.raises(ZeroDivisionError):
+        notes.journal.durable(second, 5)
+    assert notes.seen == [("a", None), ("a again", None), ("b", None)]
+    assert second.settled
+
+
+def test_several_answers_that_raise_are_all_told() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as told:
+        do_all([broken, broken])
+    assert len(told.value.exceptions) == 2

@@ -9,8 +9,9 @@ import pytest
 from groups import loading
 from groups.consumer_group import ConsumerGroup
 from groups.coordinator import Coordinator
-from groups.effects import EncodedRecord
-from groups.record_keys import MemberKey, OffsetKey, RegexKey, ResolvedRegex
+from groups.effects import EncodedRecord, Stamp
+from groups.offsets import Committed, committed_bytes
+from groups.record_keys import ClassicGroupKey, MemberKey, OffsetKey, RegexKey, ResolvedRegex
 from groups.records import encode_record
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
@@ -67,7 +68,7 @@ def loaded(driver: Driver, records: list[EncodedRecord]) -> Coordinator:
         config=driver.config, topics=driver.topics, random=driver.random, wall_ms=lambda now_ms: now_ms
     )
     for key, value in records:
-        coordinator.replay(memoryview(key), None if value is None else memoryview(value))
+        coordinator.replay(0, memoryview(key), None if value is None else memoryview(value))
     return coordinator
 
 
@@ -123,6 +124,36 @@ def test_a_record_without_a_key_that_can_be_read_is_left_out_and_named(
     assert driver.coordinator.is_whole(0)
 
 
+def test_records_in_a_partition_that_is_not_their_groups_change_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    driver = Driver("t", partitions=2)
+    driver.commit("g", {("t", 0): 5})
+    one_member(driver, "classic")
+    before = state(driver.coordinator)
+    for name in ("g", "classic"):
+        wrong = 1 - driver.coordinator.partition_of(name)
+        driver.log[wrong] += [
+            encode_record(OffsetKey(name, "t", 0), committed_bytes(Committed(7, -1, "", 0, -1))),
+            encode_record(ClassicGroupKey(name), None),
+            misread(name),
+        ]
+    driver.restart()
+    assert state(driver.coordinator) == before
+    assert driver.coordinator.counts()["quarantined"] == 0
+    assert caplog.text.count("is left out: it lies in partition") == 6
+
+
+def test_a_staged_offset_in_a_partition_that_is_not_its_groups_never_counts() -> None:
+    driver = Driver("t", partitions=2)
+    driver.commit("g", {("t", 0): 5})
+    wrong = 1 - driver.coordinator.partition_of("g")
+    key, value = encode_record(OffsetKey("g", "t", 0), committed_bytes(Committed(7, -1, "", 0, -1)))
+    driver.coordinator.replay_staged(wrong, Stamp(1, 0), key, value)
+    driver.coordinator.replay_end(wrong, 1, commit=True)
+    assert driver.committed("g", "t", 0) == 5
+
+
 @pytest.mark.parametrize("value", [b"\0\0junk", b"\0\x63", b""], ids=["junk", "later version", "nothing"])
 def test_a_group_with_a_record_that_cannot_be_read_is_refused_and_the_others_are_served(
     driver: Driver, value: bytes, caplog: pytest.LogCaptureFixture
@@ -166,7 +197,7 @@ def test_a_quarantine_ends_when_its_partition_is_loaded_without_the_record(drive
     driver.coordinator.unload([0], driver.now_ms)
     assert not driver.coordinator.is_whole(0)
     for key, value in driver.log[0][:-1]:
-        driver.coordinator.replay(key, value)
+        driver.coordinator.replay(0, key, value)
     driver.coordinator.loaded([0], driver.now_ms)
     assert driver.coordinator.is_whole(0)
     assert driver.coordinator.committed("simple", "t", 3) is not None
@@ -206,7 +237,7 @@ def test_a_partition_can_be_loaded_again(driver: Driver) -> None:
     before = state(driver.coordinator)
     driver.coordinator.unload([0], driver.now_ms)
     for key, value in driver.log[0]:
-        driver.coordinator.replay(key, value)
+        driver.coordinator.replay(0, key, value)
     driver.coordinator.loaded([0], driver.now_ms)
     assert state(driver.coordinator)["offsets"] == before["offsets"]
     assert driver.heartbeat("classic", group_of(driver, "classic").leader or "", 1) == ErrorCode.NONE
@@ -286,9 +317,9 @@ def test_loading_a_partition_looks_at_its_own_groups_only() -> None:
         driver.join_consumer(name, "a", "t")
     again = Driver(partitions=2)
     again.coordinator.unload((0, 1), 0)
-    for records in driver.log.values():
+    for partition, records in driver.log.items():
         for key, value in records:
-            again.coordinator.replay(key, value)
+            again.coordinator.replay(partition, key, value)
     context = again.coordinator._context
     assert context.replayed == set(names.values())
     again.coordinator.loaded((0,), 0)

@@ -99,9 +99,9 @@ class World:
             offload=self._offload,
             weight_max=self._weight_max,
         )
-        for records in self.log.values():
+        for partition, records in self.log.items():
             for key, value in records:
-                coordinator.replay(key, value)
+                coordinator.replay(partition, key, value)
         return coordinator
 
     def _offload(self, work: Work, done: WorkDone) -> None:

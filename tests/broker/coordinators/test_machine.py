@@ -26,6 +26,6 @@ def test_groups_are_a_machine_of_a_kind() -> None:
 def test_counters_are_a_machine_of_a_kind() -> None:
     kind: Kind[Counters] = CountersKind()
     machine: Machine = kind.new_machine(2)
-    machine.replay(b"a", b"5")
+    machine.replay(ord("a") % 2, b"a", b"5")
     assert list(machine.snapshot(ord("a") % 2, 10)) == [[(b"a", b"5")]]
     assert machine.next_deadline() is None

@@ -69,7 +69,7 @@ class Counters:
     def failed(self, effects: Effects, error: ErrorCode, now_ms: int) -> None:
         self._journal.failed(effects, error, now_ms)
 
-    def replay(self, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
+    def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
         assert value is not None
         self.values[bytes(key).decode()] = int(bytes(value))
         return ()

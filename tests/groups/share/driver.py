@@ -68,9 +68,9 @@ class Driver:
             limits=lambda _: self.limits,
             wall_ms=lambda now_ms: WALL_MS + now_ms,
         )
-        for records in self.log:
+        for partition, records in enumerate(self.log):
             for key, value in records:
-                machine.replay(key, value)
+                machine.replay(partition, key, value)
         machine.loaded(range(len(self.log)), self.now_ms)
         return machine
 

@@ -46,6 +46,17 @@ def test_an_acknowledgement_is_answered_when_it_is_durable() -> None:
     assert driver.machine.find(KEY).start == 10  # type: ignore[union-attr]
 
 
+def test_a_record_in_a_partition_that_is_not_its_share_partitions_changes_nothing() -> None:
+    driver = started(partitions=3)
+    driver.acquire("m1", 10)
+    driver.say("m1", 0, 9, ACCEPT)
+    home = next(index for index, records in enumerate(driver.log) if records)
+    created = driver.log[home][0]
+    driver.log[(home + 1) % 3] += [created, (created[0], None)]
+    driver.restart()
+    assert driver.machine.find(KEY).start == 10  # type: ignore[union-attr]
+
+
 def test_what_is_not_durable_is_not_acquired_again() -> None:
     driver = started()
     driver.acquire("m1", 10)

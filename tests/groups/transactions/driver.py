@@ -51,9 +51,9 @@ class Driver:
             take_id=self._take_id,
             wall_ms=lambda now_ms: WALL_MS + now_ms + self.wall_shift_ms,
         )
-        for records in self.log:
+        for partition, records in enumerate(self.log):
             for key, value in records:
-                for _ in machine.replay(key, value):
+                for _ in machine.replay(partition, key, value):
                     continue
         machine.loaded(range(len(self.log)), self.now_ms)
         return machine

@@ -44,6 +44,16 @@ def test_a_snapshot_replays_to_the_same_state() -> None:
     assert driver.machine._table.ids == before
 
 
+def test_a_record_in_a_partition_that_is_not_its_ids_changes_nothing() -> None:
+    driver = Driver()
+    in_state(driver, TransactionState.ONGOING)
+    before, home = driver.known(), driver.machine.partition_of("t")
+    (key, _), *_ = driver.log[home]
+    driver.log[(home + 1) % 3] += [(key, None), *driver.log[home][:1]]
+    driver.restart()
+    assert driver.known() == before
+
+
 def test_an_error_in_a_timer_names_the_partition_to_replay(monkeypatch: Any) -> None:
     driver = Driver()
     in_state(driver, TransactionState.ONGOING)
