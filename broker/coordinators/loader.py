@@ -34,6 +34,9 @@ LOAD_BYTES_PER_READ: Final = 128 * 1024
 LOAD_BYTES_PER_SLICE: Final = 16 * 1024
 """Bytes of records replayed between two looks at the time: 0.6 ms of commits, 2 ms of a wide transaction."""
 
+LOAD_SLICE_NS: Final = 2_000_000
+"""The same in time: the first record of a kind has its decoder made, in some milliseconds."""
+
 LOAD_AGAIN_MS: Final = 1_000
 """The pause before the retry of a partition that the disk could not read."""
 
@@ -70,14 +73,15 @@ class Loader:
         self._loop.scheduler.add_work(self._steps())
 
     def _steps(self) -> Steps:
-        replayed_bytes = 0
+        replayed_bytes, clock_ns = 0, self._loop.stats.clock_ns
+        ends_ns = clock_ns() + LOAD_SLICE_NS
         while self._waiting:
             try:
                 for size_bytes in self._replay(self._waiting[0]):
                     replayed_bytes += size_bytes
-                    if replayed_bytes >= LOAD_BYTES_PER_SLICE:
-                        replayed_bytes = 0
+                    if replayed_bytes >= LOAD_BYTES_PER_SLICE or clock_ns() > ends_ns:
                         yield
+                        replayed_bytes, ends_ns = 0, clock_ns() + LOAD_SLICE_NS
                     if not self._is_wanted():
                         return
             except (WalError, DiskError) as error:

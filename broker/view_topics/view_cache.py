@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from protocol.errors import Malformed
-from protocol.record_reader import iter_records
+from protocol.record_reader import open_batch, record_heads
 from protocol.records import read_batch_header
 
 ENTRY_BYTES: Final = 300
@@ -43,7 +43,7 @@ class Evaluated:
             return 0
         if start <= self.start and self.end <= end:
             return read_batch_header(self.batch).record_count
-        return sum(start <= record.offset < end for record in iter_records(self.batch))
+        return sum(start <= offset < end for offset, _, _, _ in record_heads(*open_batch(self.batch)))
 
     def shows_from(self, offset: int) -> bool:
         """Whether any record of the batch is at the offset or after it.
@@ -57,7 +57,9 @@ class Evaluated:
             return True
         if self._records_end is None:
             try:
-                self._records_end = 1 + max(record.offset for record in iter_records(self.batch))
+                self._records_end = 1 + max(
+                    offset for offset, _, _, _ in record_heads(*open_batch(self.batch))
+                )
             except (Malformed, ValueError):
                 # Records that cannot be read are shown as they are; the reader says so.
                 self._records_end = self.end

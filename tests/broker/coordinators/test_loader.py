@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from itertools import count
 from typing import Any
 
 import pytest
@@ -153,3 +154,26 @@ def test_other_requests_have_their_turn_between_the_steps_of_a_wide_transaction(
         found = machine.described("tx")
     assert isinstance(found, Transaction)
     assert found.partitions == wide
+
+
+def test_records_that_take_long_are_replayed_one_in_a_slice(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loader, "LOAD_BYTES_PER_SLICE", 1 << 30)
+    gateway.restart()
+    quick = slices_until_loaded(gateway)
+    gateway.restart()
+    ticks = count(step=loader.LOAD_SLICE_NS)
+    gateway.broker.stats.clock_ns = lambda: next(ticks)
+    assert slices_until_loaded(gateway) > quick + 5 * len(GROUPS)
+
+
+def slices_until_loaded(gateway: Gateway) -> int:
+    """Load the groups, a slice of the scheduler's work at a time; return how many it took."""
+    client, slices = gateway.client(), 0
+    client.send(ListGroupsRequest(), 5)
+    client.answers()
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
+        slices += 1
+    return slices
