@@ -135,7 +135,7 @@ class BatchHeader(NamedTuple):
         """False when the timestamps in the header contradict each other, so that only the records can tell.
 
         No known producer writes such a header. True is no proof: with several records a wrong maximum shows
-        only in the records themselves (`timestamp_lookup.corrected_max_timestamp`).
+        only in the records themselves (broker/storage/produce_times.py).
         """
         if self.record_count == 1 and self.max_timestamp != self.base_timestamp:
             return False

@@ -13,9 +13,8 @@ from collections.abc import Generator
 from typing import NamedTuple, TypeVar
 
 from protocol.compression import Readable
-from protocol.record_reader import open_batch, record_heads
 from protocol.record_times import record_times
-from protocol.records import NO_TIMESTAMP, read_batch_header
+from protocol.records import read_batch_header
 
 RECORDS_PER_STEP = 5_000
 """About 7 ms of a thread."""
@@ -76,22 +75,6 @@ def max_timestamp_steps(batch: Readable, *, from_offset: int = 0) -> Lookup:
         if not number % RECORDS_PER_STEP:
             yield
     return found
-
-
-def corrected_max_timestamp(batch: Readable) -> int:
-    """Find the max timestamp that the header should carry: that of its records, at least -1.
-
-    Kafka does this for every batch produced; here it is for headers that contradict themselves
-    (`BatchHeader.has_plausible_max_timestamp`). A broker must do so before it compares the greatest timestamp
-    with its clock: Kafka accepts a batch whose header alone is in the future. All records are read at once.
-
-    Raises: Malformed, also for a batch that opens to more than `open_batch` allows.
-    """
-    header, body = open_batch(batch)
-    if header.is_append_time:
-        return header.max_timestamp
-    greatest = max((timestamp for _, timestamp, _, _ in record_heads(header, body)), default=NO_TIMESTAMP)
-    return max(greatest, NO_TIMESTAMP)
 
 
 def _at_once(steps: Generator[None, None, T]) -> T:

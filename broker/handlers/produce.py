@@ -47,8 +47,9 @@ from broker.storage.pending_produce import (
     answer_nothing,
     partition_count,
 )
+from broker.storage.produce_times import ReadTimes, UnreadTimes
 from broker.storage.routing import Router
-from broker.storage.value_inspection import inspected_values
+from broker.storage.value_inspection import inspected
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -172,23 +173,22 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 opens = settings.opens_batches or _reads_keys(broker, topic, data.index, settings)
                 if settings.checks_values or (opens and takes_long(data.records)):
                     pending.await_appends()
-                    inspection = yield from _inspected_in_thread(broker, call, data, settings)
+                    if not call.data_owned:
+                        _own_records(call)
+                    inspection = yield from inspected(broker, data.records, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call, topic_data)
                 routed = settings.routes_records
-            rewriting: Rewriting | None = None
-            while True:
-                if routed:
-                    inspection = yield from _until_routed(
-                        broker, call, topic_data, data, pending, inspection, admission
-                    )
-                    topic = _find_topic(broker, call, topic_data)
-                answer = _produce(broker, call, topic, data, pending, inspection, admission, rewriting)
-                if not isinstance(answer, Rewriting):
-                    break
-                pending.await_appends()
-                # What is a repetition, or belongs elsewhere, may change meanwhile; then it is made once more.
-                rewriting = yield from in_thread(broker.scheduler.offload, answer.made)
+            if routed:
+                inspection = yield from _until_routed(
+                    broker, call, topic_data, data, pending, inspection, admission
+                )
+                topic = _find_topic(broker, call, topic_data)
+            answer = _produce(broker, call, topic, data, pending, inspection, admission)
+            if not isinstance(answer, PartitionProduceResponse):
+                answer = yield from _made_and_produced(
+                    broker, call, topic_data, data, pending, inspection, admission, answer
+                )
                 topic = _find_topic(broker, call, topic_data)
             answers.append(answer)
             done += 1
@@ -209,6 +209,40 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
     pending.await_appends()
     pending.settled()
     return PARKED
+
+
+def _made_and_produced(
+    broker: Broker,
+    call: Call[ProduceRequest],
+    topic_data: TopicProduceData,
+    data: PartitionProduceData,
+    pending: PendingProduce,
+    inspection: Inspection | None,
+    admission: Admission | None,
+    unmade: Rewriting | UnreadTimes,
+) -> Generator[Until, None, PartitionProduceResponse]:
+    """Append a batch after what threads have to do for it."""
+    rewriting: Rewriting | None = None
+    times: ReadTimes | None = None
+    if not call.data_owned:
+        _own_records(call)
+    while True:
+        pending.await_appends()
+        if isinstance(unmade, Rewriting):
+            rewriting = yield from in_thread(broker.scheduler.offload, unmade.made)
+        else:
+            times = yield from in_thread(broker.scheduler.offload, unmade.made)
+        # What is a repetition, or belongs elsewhere, may have changed; then it is made once more.
+        topic = _find_topic(broker, call, topic_data)
+        if not isinstance(topic, RequestError) and broker.topics.settings(topic).routes_records:
+            inspection = yield from _until_routed(
+                broker, call, topic_data, data, pending, inspection, admission
+            )
+            topic = _find_topic(broker, call, topic_data)
+        answer = _produce(broker, call, topic, data, pending, inspection, admission, rewriting, times)
+        if isinstance(answer, PartitionProduceResponse):
+            return answer
+        unmade = answer
 
 
 def _until_routed(
@@ -263,21 +297,6 @@ def _until_routed(
         yield from admission.add(targets, pause)
 
 
-def _inspected_in_thread(
-    broker: Broker, call: Call[ProduceRequest], data: PartitionProduceData, settings: TopicSettings
-) -> Generator[Until, None, Inspection]:
-    """Inspect a batch in a thread; later requests of the connection wait for it."""
-    if not call.data_owned:
-        _own_records(call)
-    records = data.records
-    if records is None or len(records) < HEADER_BYTES:
-        return Inspection(settings)  # refused by its head
-    if settings.checks_values:
-        return (yield from inspected_values(broker, records, settings, lambda: broker.schemas))
-    look = inspect if settings.opens_batches else inspect_keys
-    return (yield from in_thread(broker.scheduler.offload, lambda: look(records, settings)))
-
-
 def _reads_keys(broker: Broker, topic: Topic, index: int, settings: TopicSettings) -> bool:
     """Whether the keys of a batch matter: they decide its partition, or are samples for a split."""
     if not settings.routes_records:
@@ -307,7 +326,8 @@ def _produce(
     inspection: Inspection | None,
     admission: Admission | None,
     rewriting: Rewriting | None = None,
-) -> PartitionProduceResponse | Rewriting:
+    times: ReadTimes | None = None,
+) -> PartitionProduceResponse | Rewriting | UnreadTimes:
     answer = PartitionProduceResponse(index=data.index, base_offset=-1)
     partition = None
     try:
@@ -324,15 +344,17 @@ def _produce(
             place=_place(broker, partition, settings) if settings.dedups else None,
             router=_router(broker, partition.topic, settings) if settings.routes_records else None,
             rewriting=rewriting,
+            read_times=times,
             check_length=_length_check(broker, partition.topic),
         )
     except RequestError as error:
         # With a traceback it would refer, in a circle, to frames that keep the whole request in memory.
         error.__traceback__ = None
+        if isinstance(error, UnreadTimes):
+            return error
         if partition is not None and _tells_log_start(error):
             answer.log_start_offset = partition.log_start
-        answer.error_code = error.code
-        answer.error_message = error.message
+        answer.error_code, answer.error_message = error.code, error.message
         answer.record_errors = [
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
             for index, why in error.record_errors

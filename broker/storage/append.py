@@ -18,7 +18,7 @@ from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_l
 from broker.storage.moved_parts import Targets, TransactionCheck, append_parts
 from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
-from broker.storage.produce_times import stamp_times
+from broker.storage.produce_times import ReadTimes, stamp_times
 from broker.storage.routing import Router, moved_by_key
 from protocol.batch_check import BatchRefused, check_batch
 from protocol.error_codes import ErrorCode
@@ -81,6 +81,7 @@ def append_batch(
     place: Placement | None = None,
     router: Router | None = None,
     rewriting: Rewriting | None = None,
+    read_times: ReadTimes | None = None,
     check_length: Callable[[int], None] = any_length,
 ) -> AppendResult | Rewriting:
     """Check the batch against its topic's settings and add it to its vnode's open frame.
@@ -90,14 +91,14 @@ def append_batch(
     kawal.dedup=seqno needs the `place`, one whose partitions split the `router`. `check_length(count)`
     refuses what a queue has no room for.
     A Rewriting is returned when nothing was appended yet; `rewriting` is the last one, made.
-    Raises: RequestError, with Kafka's code; nothing was appended.
+    Raises: RequestError, with Kafka's code; nothing was appended. Of an UnreadTimes `read_times` is made.
     """
     header, batch = _checked_batch(call, settings, records)
     check_produce(partition, header, settings)
     if header.is_transactional:
         _check_transaction(admission, partition, header)
     inspection = _inspected(batch, settings, inspection, router)
-    append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection)
+    append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection, read_times)
     stamp = _stamp(header)
     try:
         if stamp is not None:
@@ -136,13 +137,14 @@ def _check_content(
     settings: TopicSettings,
     wall_ms: int,
     inspection: Inspection | None,
+    read_times: ReadTimes | None,
 ) -> int:
     """Check the records, as far as they were read, the times and the size; return the append time."""
     try:
         if inspection is not None:
             _refuse_flaws(inspection, partition)
         times = inspection.times if inspection is not None else None
-        append_time_ms = stamp_times(batch, header, settings, wall_ms, times)
+        append_time_ms = stamp_times(batch, header, settings, wall_ms, times, read_times)
     except Malformed as error:
         raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
     if header.size_bytes > settings.segment_bytes:

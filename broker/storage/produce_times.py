@@ -5,17 +5,73 @@ Source: Kafka 4.3, LogValidator; KIP-32, KIP-467, KIP-937.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
-from broker.storage.inspection import RECORD_ERRORS_MAX
+from broker.storage.inspection import RECORD_ERRORS_MAX, takes_long
 from protocol.batch_check import TimestampOutOfRange, check_timestamps
 from protocol.error_codes import ErrorCode
+from protocol.errors import Malformed
 from protocol.record_reader import iter_records
-from protocol.records import NO_TIMESTAMP, BatchHeader, patch_append_time, patch_create_time
-from protocol.timestamp_lookup import corrected_max_timestamp
+from protocol.records import (
+    NO_TIMESTAMP,
+    BatchHeader,
+    patch_append_time,
+    patch_create_time,
+)
 
 DOUBTFUL_RECORDS_MAX = 20_000
 """The most records that are read because their batch's header gives no credible time: about 25 ms."""
+
+
+class ReadTimes(NamedTuple):
+    """What the records of a batch say of its times."""
+
+    settings: TopicSettings
+    """The settings by which they were judged."""
+    greatest: int = NO_TIMESTAMP
+    untimely: tuple[tuple[int, str], ...] = ()
+    """The first records whose time the topic does not accept, and why."""
+    flaw: Malformed | None = None
+    """The reason why the batch cannot be read to its end."""
+
+
+class UnreadTimes(RequestError):
+    """The records must be read for their times, which takes a thread; nothing was changed."""
+
+    def __init__(self, batch: memoryview, settings: TopicSettings, wall_ms: int) -> None:
+        super().__init__(ErrorCode.INVALID_TIMESTAMP, "the times of the records were not read")
+        self._batch = batch
+        self._settings = settings
+        self._wall_ms = wall_ms
+
+    def made(self) -> ReadTimes:
+        """Return what the records say; a thread may do it."""
+        return read_times(self._batch, self._settings, self._wall_ms)
+
+
+def read_times(batch: memoryview, settings: TopicSettings, wall_ms: int) -> ReadTimes:
+    """Read the records of a batch whose header is not to be believed, or which are out of range (KIP-467)."""
+    earliest = wall_ms - settings.message_timestamp_before_max_ms
+    latest = wall_ms + settings.message_timestamp_after_max_ms
+    greatest = NO_TIMESTAMP
+    untimely: list[tuple[int, str]] = []
+    try:
+        for index, record in enumerate(iter_records(batch)):
+            timestamp = record.timestamp_ms
+            greatest = max(greatest, timestamp)
+            if earliest <= timestamp <= latest or timestamp == NO_TIMESTAMP:
+                continue
+            if len(untimely) < RECORD_ERRORS_MAX:
+                why = (
+                    f"Timestamp {timestamp} of message with offset {record.offset} is out of range. The"
+                    f" timestamp should be within [{earliest}, {latest}]"
+                )
+                untimely.append((index, why))
+    except Malformed as error:
+        return ReadTimes(settings, flaw=error)
+    return ReadTimes(settings, greatest, tuple(untimely))
 
 
 def stamp_times(
@@ -24,10 +80,12 @@ def stamp_times(
     settings: TopicSettings,
     wall_ms: int,
     times: tuple[int, int] | None,
+    read: ReadTimes | None = None,
 ) -> int:
     """Set the batch's timestamps as the topic says; return the append time, -1 with CreateTime.
 
-    `times`: the earliest and latest timestamp of the records, if they have been read for it.
+    `times`: the earliest and latest timestamp of the records, if they have been read for it; `read`: what an
+    `UnreadTimes` has made.  Raises: Malformed, RequestError; UnreadTimes, one of them.
     """
     if header.is_append_time and (settings.append_time or header.max_timestamp == NO_TIMESTAMP):
         raise _append_time_refusal(header)
@@ -35,27 +93,31 @@ def stamp_times(
         patch_append_time(batch, wall_ms)
         return wall_ms
     if times is not None and not header.is_append_time:
-        return _set_read_times(batch, settings, wall_ms, times)
+        return _set_read_times(batch, settings, wall_ms, times, read)
     believed = header.has_plausible_max_timestamp and _is_in_time(header, settings, wall_ms)
     if not believed:
         # The header alone may be wrong: the records count.
         _refuse_many_doubtful_records(header)
-        header = header._replace(max_timestamp=corrected_max_timestamp(batch))
-        if not _is_in_time(header, settings, wall_ms):
-            _refuse_untimely_records(batch, settings, wall_ms)
+        header = header._replace(max_timestamp=_timely(batch, settings, wall_ms, read))
     if header.is_append_time or not believed:
         # The log reads the header's maximum, and clients the append-time bit: both must be right.
         patch_create_time(batch, header.max_timestamp)
     return -1
 
 
-def _set_read_times(batch: memoryview, settings: TopicSettings, wall_ms: int, times: tuple[int, int]) -> int:
+def _set_read_times(
+    batch: memoryview,
+    settings: TopicSettings,
+    wall_ms: int,
+    times: tuple[int, int],
+    read: ReadTimes | None,
+) -> int:
     earliest, latest = times
     if (
         earliest < wall_ms - settings.message_timestamp_before_max_ms
         or latest > wall_ms + settings.message_timestamp_after_max_ms
     ):
-        _refuse_untimely_records(batch, settings, wall_ms)
+        _timely(batch, settings, wall_ms, read)
     patch_create_time(batch, latest)
     return -1
 
@@ -97,22 +159,21 @@ def _append_time_refusal(header: BatchHeader) -> RequestError:
     )
 
 
-def _refuse_untimely_records(batch: memoryview, settings: TopicSettings, wall_ms: int) -> None:
-    """Name the records whose time the topic does not accept (KIP-467); only now is the batch opened."""
-    earliest = wall_ms - settings.message_timestamp_before_max_ms
-    latest = wall_ms + settings.message_timestamp_after_max_ms
-    errors = [
-        (
-            index,
-            f"Timestamp {record.timestamp_ms} of message with offset {record.offset} is out of range. The"
-            f" timestamp should be within [{earliest}, {latest}]",
-        )
-        for index, record in enumerate(iter_records(batch))
-        if record.timestamp_ms != NO_TIMESTAMP and not earliest <= record.timestamp_ms <= latest
-    ]
-    if errors:
+def _timely(batch: memoryview, settings: TopicSettings, wall_ms: int, read: ReadTimes | None) -> int:
+    """Return the greatest timestamp of the records; refuse the batch if the topic does not accept them.
+
+    Raises: Malformed, RequestError; UnreadTimes if a thread has to read them first.
+    """
+    if read is None or read.settings != settings:
+        if takes_long(batch):
+            raise UnreadTimes(batch, settings, wall_ms)
+        read = read_times(batch, settings, wall_ms)
+    if read.flaw is not None:
+        raise read.flaw
+    if read.untimely:
         raise RequestError(
             ErrorCode.INVALID_TIMESTAMP,
             "One or more records have been rejected due to invalid timestamp",
-            record_errors=tuple(errors[:RECORD_ERRORS_MAX]),
+            record_errors=read.untimely,
         )
+    return read.greatest

@@ -10,10 +10,8 @@ from protocol.compression import Codec
 from protocol.errors import Malformed
 from protocol.record_reader import Record
 from protocol.record_writer import empty_batch, encode_batch
-from protocol.records import read_batch_header
 from protocol.timestamp_lookup import (
     TimestampedOffset,
-    corrected_max_timestamp,
     find_max_timestamp,
     find_timestamp,
 )
@@ -55,26 +53,11 @@ def test_in_append_time_every_record_has_the_time_of_the_batch() -> None:
     data = batch(5_000, 9_000, append_time_ms=70_000)
     assert find_timestamp(data, 60_000) == TimestampedOffset(70_000, 10)
     assert find_max_timestamp(data) == TimestampedOffset(70_000, 10)
-    assert corrected_max_timestamp(data) == 70_000
 
 
 def test_an_empty_batch_has_no_record_to_find() -> None:
     data = empty_batch(3, 9, max_timestamp_ms=500)
-    assert (find_timestamp(data, 1), find_max_timestamp(data), corrected_max_timestamp(data)) == (
-        None,
-        None,
-        -1,
-    )
-
-
-@pytest.mark.parametrize("timestamps", [(7,), (3, 900, 20), (-1, -1), (-2,), (-2, -5), (0,)])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_a_wrong_max_timestamp_is_corrected_from_the_records(
-    timestamps: tuple[int, ...], codec: Codec
-) -> None:
-    data = batch(*timestamps, codec=codec)
-    data[35:43] = bytes(8)
-    assert corrected_max_timestamp(data) == max(-1, *timestamps)
+    assert (find_timestamp(data, 1), find_max_timestamp(data)) == (None, None)
 
 
 @settings(max_examples=80, deadline=None)
@@ -94,7 +77,6 @@ def test_lookups_equal_a_walk_over_all_records(
     assert find_max_timestamp(data, from_offset=start) == max(
         visible, key=lambda found: (found.timestamp_ms, -found.offset), default=None
     )
-    assert corrected_max_timestamp(data) == read_batch_header(data).max_timestamp
 
 
 @pytest.mark.parametrize("codec", list(Codec))

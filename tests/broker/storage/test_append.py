@@ -10,6 +10,7 @@ from broker.errors import RequestError
 from broker.storage.append import AppendResult, append_batch
 from broker.storage.inspection import RECORD_ERRORS_MAX
 from broker.storage.partition import Partition
+from broker.storage.produce_times import UnreadTimes
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
 from protocol.records import check_crc, read_batch_header
@@ -37,7 +38,11 @@ def append(gateway: Gateway, partition: Partition, records: Any, **call: Any) ->
     fake: Any = FakeCall(**call)
     settings = gateway.broker.topics.settings(partition.topic)
     wall_ms = gateway.broker.clock.wall_ms(fake.received_ms)
-    result = append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
+    try:
+        result = append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms)
+    except UnreadTimes as unread:
+        read = unread.made()
+        result = append_batch(fake, partition, records, settings=settings, wall_ms=wall_ms, read_times=read)
     assert isinstance(result, AppendResult)
     return result
 
