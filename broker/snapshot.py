@@ -7,7 +7,7 @@ it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from broker.handlers import APIS
 from broker.loop.histogram import Histogram
 from broker.loop.listener_stats import ListenerStats
 from broker.loop.security_stats import SecurityStats
+from broker.loop.slices import at_once, made_of
 from broker.storage.partition import Partition
 
 
@@ -124,10 +125,10 @@ class Snapshot:
     data_directory: str
 
     @classmethod
-    def take(cls, broker: Broker) -> Snapshot:
-        """Copy the state of the broker; call it on the event loop."""
+    def take(cls, broker: Broker, partitions: list[PartitionState] | None = None) -> Snapshot:
+        """Copy the state of the broker, on the event loop; `partitions`: what `partition_steps` has made."""
+        partitions = at_once(partition_steps(broker)) if partitions is None else partitions
         stats = broker.stats
-        partitions = list(_partitions(broker, broker.config.kawal_metrics_partitions_max))
         return cls(
             requests=[
                 RequestCounts(_api_name(key >> 16), key & 0xFFFF, counted.count, dict(counted.errors))
@@ -251,14 +252,16 @@ def _vnodes(broker: Broker) -> Iterator[VnodeState]:
         )
 
 
-def _partitions(broker: Broker, count_max: int) -> Iterator[PartitionState]:
+def partition_steps(broker: Broker) -> Generator[None, None, list[PartitionState]]:
+    """Return the state of partitions, up to the limit: the end of a view over a log may take a look at it."""
     every = (
         broker.topics.partition(topic, index)
         for topic in broker.catalogue.by_name.values()
         if topic.recorded
         for index in range(topic.partition_count)
     )
-    return map(_partition_state, islice(every, count_max))
+    shown = islice(every, broker.config.kawal_metrics_partitions_max)
+    return (yield from made_of(shown, _partition_state))
 
 
 def _partition_state(partition: Partition) -> PartitionState:

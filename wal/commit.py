@@ -300,6 +300,9 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
     state.tail.add(segment, kept, cached_bytes)
     state.producers.durable(frame.producers_token)
     state.named.durable(frame.named_token)
+    state.newest_frames.add(
+        frame.base_version, frame.next_version, frame.runs, (meta.stream_id for meta in frame.metas)
+    )
     for meta in frame.metas:
         apply_meta(state, meta.stream_id, meta.payload)
     return advanced

@@ -17,6 +17,7 @@ from wal.lookup import (
     stream_extents,
 )
 from wal.named_producers import NamedProducers
+from wal.newest_frames import NewestFrame
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
@@ -172,6 +173,13 @@ class LogReading:
     def frames(self, from_version: int) -> Iterator[FrameRef]:
         """Return the visible data frames from the one that holds `from_version` on."""
         return frames_from(self._state, from_version)
+
+    def newest_streams(self, from_version: int) -> list[NewestFrame] | None:
+        """Return the streams of each frame from a version on, without a look at the file.
+
+        None: there are too many frames, some are too wide, or they were written before the start.
+        """
+        return self._state.newest_frames.since(from_version)
 
     def end_of_frames_with(self, wanted: Callable[[int], bool]) -> int:
         """Return the version after the newest visible frame with records of a wanted stream."""

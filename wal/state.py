@@ -11,6 +11,7 @@ from wal.disk_errors import DiskFull, disk_error
 from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
 from wal.frame import OpenFrame
 from wal.named_producers import NamedProducers
+from wal.newest_frames import NewestFrames
 from wal.options import LogOptions
 from wal.producers import Producers
 from wal.reserve import Reserve
@@ -47,6 +48,7 @@ class LogState:
         """Whether a sealed segment may be without its `.idx`."""
         self.tail = TailCache(options.tail_cache_bytes)
         self.index_cache = IndexCache(options.index_cache_bytes)
+        self.newest_frames = NewestFrames()
         self.pending: deque[OpenFrame] = deque()
         """The frames not yet given to a job, oldest first; the last one is open."""
         self.next_version = 0

@@ -7,7 +7,6 @@ Rows are made a few groups at a time, so that the event loop is free in between,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.coordinators.groups import Groups
     from broker.loop.clock import Clock
+    from broker.loop.slices import Steps
 
 ROWS_PER_STEP: Final = 50
 """Partitions processed before other work gets a turn."""
@@ -53,7 +53,7 @@ class GroupSnapshot:
     held_partitions: int = 0
     """Partitions kept longer than their retention, for important groups."""
 
-    def steps(self, groups: Groups, metadata: Metadata, clock: Clock, now_ms: int) -> Iterator[None]:
+    def steps(self, groups: Groups, metadata: Metadata, clock: Clock, now_ms: int) -> Steps:
         """Fill the snapshot, yielding now and then; call it on the event loop."""
         with groups.step(now_ms) as coordinator:
             self.counts = coordinator.counts()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from broker.coordinators.groups import Groups
     from broker.coordinators.shares import Shares
     from broker.loop.clock import Clock
+    from broker.loop.slices import Steps
 
 ITEMS_PER_STEP: Final = 10
 """Groups and partitions with few ranges that are looked at before other work gets a turn."""
@@ -47,9 +48,7 @@ class ShareSnapshot:
     groups: list[ShareGroupState] = field(default_factory=list)
     left_out: int = 0
 
-    def steps(
-        self, metadata: Metadata, groups: Groups, shares: Shares, clock: Clock, now_ms: int
-    ) -> Iterator[None]:
+    def steps(self, metadata: Metadata, groups: Groups, shares: Shares, clock: Clock, now_ms: int) -> Steps:
         """Fill the snapshot, yielding now and then; call it on the event loop."""
         with groups.step(now_ms) as coordinator:
             group_ids = sorted(coordinator.share(now_ms).groups)

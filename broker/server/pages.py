@@ -5,8 +5,8 @@ This module is imported at the first request, so that it does not slow the start
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -16,13 +16,14 @@ from broker.core import Broker
 from broker.server.exposition import render
 from broker.server.http import Route
 from broker.server.http_conversation import HttpRequest, Page
-from broker.snapshot import Snapshot, not_ready
+from broker.snapshot import Snapshot, not_ready, partition_steps
 
 if TYPE_CHECKING:
     from broker.fetching.share_snapshot import ShareSnapshot
 
 UNAVAILABLE = 503
-END = object()
+
+Made = TypeVar("Made")
 
 
 def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
@@ -32,8 +33,9 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
 
     async def metrics(request: HttpRequest) -> Page:
         turns = broker.stats.turns
+        partitions = await _run(broker, partition_steps(broker))
         with turns.aside(turns.http):
-            snapshot = Snapshot.take(broker)
+            snapshot = Snapshot.take(broker, partitions)
             transactions = TransactionSnapshot.take(
                 broker.coordinators,
                 broker.vnodes.every,
@@ -68,13 +70,16 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
     return {"/metrics": Route(metrics), "/healthz": Route(healthz), "/readyz": Route(readyz)}
 
 
-async def _run(broker: Broker, steps: Iterator[None]) -> None:
-    """Run the steps on the event loop, with other work in between."""
+async def _run(broker: Broker, steps: Generator[None, None, Made]) -> Made:
+    """Run the steps on the event loop, with other work in between; return what they make."""
     turns = broker.stats.turns
     while True:
         with turns.aside(turns.http):
-            if next(steps, END) is END:
-                return
+            try:
+                next(steps)
+            except StopIteration as end:
+                made: Made = end.value
+                return made
         await trio.lowlevel.checkpoint()
 
 

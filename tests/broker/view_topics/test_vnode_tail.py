@@ -13,6 +13,8 @@ from broker.view_topics.vnode_tail import VnodeTail
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create
 from wal.log import VnodeLog
+from wal.newest_frames import NewestFrames
+from wal.versions import FrameRef
 
 
 def made() -> tuple[Gateway, VnodeLog, StreamOwners]:
@@ -60,9 +62,34 @@ def data_end_of(log: VnodeLog, data_end: int) -> int:
     return count
 
 
+def test_frames_written_since_the_last_look_are_not_read_from_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway, log, owners = made()
+    tail = VnodeTail(log, owners)
+    monkeypatch.setattr(FrameRef, "read_kinds", lambda _: pytest.fail("a frame was read"))
+    for stream_id in (1, 2, 1, 2):
+        log.append(stream_id, batch(b"x"))
+        log.append_meta(CHANGES_STREAM, b"{}")
+        gateway.settle()
+    assert tail.data_end() == log.next_version - 2
+    assert tail.change_end() == log.next_version
+
+
+def test_frames_that_the_log_does_not_remember_are_read() -> None:
+    gateway, log, owners = made()
+    tail = VnodeTail(log, owners)
+    for stream_id in (1, 2):
+        log.append(stream_id, batch(b"x"))
+        gateway.settle()
+    log._state.newest_frames = NewestFrames()
+    assert tail.data_end() == log.next_version - 1
+
+
 def test_where_too_many_frames_came_the_index_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     gateway, log, owners = made()
     tail = VnodeTail(log, owners)
+    monkeypatch.setattr(NewestFrames, "since", lambda *_: None)
     monkeypatch.setattr(vnode_tail, "FRAMES_MAX", 3)
     for _ in range(3):
         log.append(2, batch(b"x"))
