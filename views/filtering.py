@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 from protocol.compression import OUTPUT_BYTES_MAX, Codec, compress
 from protocol.errors import Malformed
-from protocol.record_reader import open_records
 from protocol.records import (
     DELETE_HORIZON,
     HEADER,
@@ -31,6 +30,7 @@ from protocol.records import (
     renew_crc,
 )
 from views.evaluator import Evaluator
+from views.opening import Opened, opened
 from views.tags import KeyTags, TagTable
 
 _BEFORE_ALL: Final = -(2**64)
@@ -151,10 +151,11 @@ def filter_steps(
     codec: int = Codec.NONE,
     header: BatchHeader | None = None,
     unframe: Unframe | None = None,
+    content: Opened | None = None,
 ) -> Generator[None, None, Filtered]:
     """Do `filter_batch` in slices, and yield after each, so that a million records do not stall other work.
 
-    `header` is the batch's, if it has been read already.
+    `header` is the batch's, if it has been read already; `content` its records, if it has been opened.
     """
     header = header or read_batch_header(batch)
     size = header.size_bytes
@@ -167,9 +168,8 @@ def filter_steps(
         return Filtered(_relabelled(header, batch), count, count, 0, last_offset)
     if evaluator.plan.bounds.is_empty:
         return Filtered(None, count, 0, 0, last_offset)
-    try:
-        body = open_records(header, batch, limits.decompressed_bytes_max)
-    except Malformed:
+    body = opened(batch, limits.decompressed_bytes_max) if content is None else content
+    if isinstance(body, Malformed):
         return Filtered(None, count, 0, count, last_offset)
     state = start_scan(header, body, tags, partition, limits, evaluator.record_bytes_max)
     state.unframe = unframe

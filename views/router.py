@@ -19,7 +19,6 @@ from struct import Struct
 from typing import Any, Final
 
 from protocol.errors import Malformed
-from protocol.record_reader import open_batch
 from protocol.records import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_batch_header
 from views.bounds import EVERYTHING
 from views.code_expressions import Coder
@@ -27,6 +26,7 @@ from views.code_scan import route_source
 from views.evaluator import LoopCompiler, first_records
 from views.expressions import Expression, OutputColumn
 from views.filtering import DEFAULT_LIMITS, Limits, scan_in_slices, start_scan
+from views.opening import Opened, opened
 from views.plan import Plan
 
 _LENGTH: Final = Struct(">i")
@@ -93,18 +93,22 @@ class RoutedBatch:
 
 
 def route_steps(
-    router: Router, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
+    router: Router,
+    batch: memoryview,
+    *,
+    partition: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    content: Opened | None = None,
 ) -> Generator[None, None, RoutedBatch]:
     """Route each record of `batch`, one whole v2 batch of any codec; yield after each slice.
 
     Records for which the expression is NULL are left out; those for which it cannot be evaluated are unfit,
-    and so are all records of a batch that cannot be opened.
+    and so are all records of a batch that cannot be opened.  `content`: its records, if it has been opened.
     """
     header, head = read_batch_header(batch), bytes(batch[:HEADER_BYTES])
     none = RoutedBatch(header, head, b"", {}, header.record_count)
-    try:
-        _, body = open_batch(batch, limits.decompressed_bytes_max)
-    except Malformed:
+    body = opened(batch, limits.decompressed_bytes_max) if content is None else content
+    if isinstance(body, Malformed):
         return none
     state = start_scan(header, body, None, partition, limits, router.record_bytes_max)
     places: defaultdict[Any, list[int]] = defaultdict(list)

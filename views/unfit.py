@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from protocol.errors import Malformed
 from protocol.record_headers import encoded_header
-from protocol.record_reader import Record, open_batch, read_headers, read_varint, record_heads
+from protocol.record_reader import Record, read_headers, read_varint, record_heads
 from protocol.record_writer import VARINTS, encode_batch
 from protocol.records import APPEND_TIME, DELETE_HORIZON, HEADER_BYTES, BatchHeader, read_batch_header
 from views.code_scan import HEADERS_MAX
 from views.evaluator import Evaluator
 from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps, write_header
+from views.opening import Opened, opened
 from views.plan import UnfitPlan
 from views.unfit_judge import FIT_TAGS, Judge, judge_of
 from views.unfit_reasons import UNEXPLAINED, cut
@@ -69,17 +70,29 @@ def unfit_batch(
 
 
 def unfit_steps(
-    evaluator: Evaluator, batch: memoryview, *, partition: int = 0, limits: Limits = DEFAULT_LIMITS
+    evaluator: Evaluator,
+    batch: memoryview,
+    *,
+    partition: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    content: Opened | None = None,
 ) -> Generator[None, None, Filtered]:
-    """Do `unfit_batch` in slices of 2 to 5 ms, and yield after each."""
+    """Do `unfit_batch` in slices of 2 to 5 ms, and yield after each.
+
+    `content`: the batch's records, if it has been opened.
+    """
     plan = evaluator.plan
     assert isinstance(plan, UnfitPlan), "only UNFIT has such records"
-    counted = yield from filter_steps(evaluator, batch, tags=FIT_TAGS, partition=partition, limits=limits)
+    counted = yield from filter_steps(
+        evaluator, batch, tags=FIT_TAGS, partition=partition, limits=limits, content=content
+    )
     if not counted.unfit:
         return counted
     header, judge = read_batch_header(batch), judge_of(plan)
     try:
-        _, body = open_batch(batch, limits.decompressed_bytes_max)
+        body = opened(batch, limits.decompressed_bytes_max) if content is None else content
+        if isinstance(body, Malformed):
+            raise body
         taken = _Taken(judge, header, body, partition, evaluator.record_bytes_max)
         for rows in _slices(_rows(header, body)):
             yield from taken.look_at(rows)

@@ -16,6 +16,7 @@ from uuid import UUID
 from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs
 from broker.storage.partition import Counted
 from broker.view_topics.framed_batches import filtered_framed
+from broker.view_topics.opening import opened_batch
 from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.tag_teaching import teach
@@ -323,11 +324,20 @@ class QueryPartition(ScannedPartition):
         `index`: the partition that holds the batch, if it is another one.
         """
         evaluator = self.evaluator
-        assert self._filter is not None
         index = self.index if index is None else index
         if evaluator.plan.framed:
             return filtered_framed(self.host, evaluator, batch, tags, index)
-        return self._filter(evaluator, batch, tags=tags, partition=index, limits=self.host.limits)
+        return self._opened_and_filtered(batch, tags, index)
+
+    def _opened_and_filtered(self, batch: memoryview, tags: KeyTags | None, index: int) -> WaitingSteps:
+        evaluator, content = self.evaluator, None
+        assert self._filter is not None
+        if evaluator.scan is not None and not evaluator.plan.bounds.is_empty:
+            content = yield from opened_batch(self.host, batch)
+        steps = self._filter(
+            evaluator, batch, tags=tags, partition=index, limits=self.host.limits, content=content
+        )
+        return (yield from steps)
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """Find what the view shows of a batch of a few records, in one go."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.loop.slices import Steps
+from broker.loop.slices import WaitingSteps
+from broker.view_topics.opening import opened_batch
 from broker.view_topics.query_view import QueryPartition
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ class UnfitPartition(QueryPartition):
 
     __slots__ = ()
 
-    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> Steps:
+    def filtered(self, batch: memoryview, tags: KeyTags | None, index: int | None = None) -> WaitingSteps:
         """Find the records of a batch that do not fit, each with its reason."""
         from views.unfit import unfit_steps
 
         index = self.index if index is None else index
-        return unfit_steps(self.evaluator, batch, partition=index, limits=self.host.limits)
+        content = yield from opened_batch(self.host, batch)
+        steps = unfit_steps(self.evaluator, batch, partition=index, limits=self.host.limits, content=content)
+        return (yield from steps)
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> UnfitPartition:
