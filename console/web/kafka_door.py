@@ -27,6 +27,7 @@ from console.exchange import api_of
 from console.link import Link, LinkLost
 from console.outgoing import NotAllowed, under
 from console.security import PLAIN, Security
+from console.web.idle_thread import in_idle_thread
 from console.web.read_only import changes_nothing
 from console.wire import ask as ask_server
 from console.wire import not_kawal
@@ -103,6 +104,12 @@ class Kafka:
         Raises: whatever the work raises; CommandError for what has a sentence.
         """
         return await self._in_thread(self._door.threads, partial(work, *args, **kwargs))
+
+    async def search(
+        self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        """Run work that may take a processor for seconds, as `run` does but after all other threads."""
+        return await self.run(in_idle_thread, partial(work, *args, **kwargs))
 
     async def follow(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs

@@ -64,7 +64,7 @@ async def _search(
     if isinstance(compiled, Compiled) and not by_history:
         bounds = Bounds()
         with turn(visit.kafka, bounds):
-            found, span, bars = await visit.kafka.run(
+            found, span, bars = await visit.kafka.search(
                 look_for, visit.kafka.bootstrap, asked, compiled, look, bounds, visit.bars
             )
             stopped = bounds.left

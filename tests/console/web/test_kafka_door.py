@@ -202,3 +202,19 @@ def test_few_connections_are_kept_and_none_of_an_identity_that_has_left() -> Non
         assert all(link.closed for link in (*links, late))
 
     run(brokers, work)
+
+
+def test_a_search_is_work_under_the_same_rules_in_another_thread() -> None:
+    brokers = Brokers()
+
+    def work(address: str) -> tuple[str, int]:
+        over = rules()
+        assert over is not None
+        return over.connect(address).address, threading.get_native_id()
+
+    async def both(kafka: Any) -> list[Any]:
+        return [await kafka.search(work, "one:1"), await kafka.run(work, "one:1")]
+
+    (searched, thread), (plain, other) = run(brokers, both)
+    assert searched == plain == "one:1"
+    assert thread != other
