@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.config.config_keys import ConfigError
 from broker.config.kawal_topic_keys import COLUMNS_KEY, DEAD_LETTERS_KEY, WRITE_SPEED_KEY
+from broker.config.message_keys import is_nonpartitioned
 from broker.config.split_keys import DISABLED, MODE_KEY, STREAMS_KEY
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
@@ -44,6 +45,8 @@ def check_splitting(kept: Mapping[str, str], settings: TopicSettings) -> None:
         problem = f"does not go with {COLUMNS_KEY.name}: views find the tags of a key by Kafka's partitions"
     elif settings.errors_deadletterqueue_group_enable:
         problem = f"does not go with {DEAD_LETTERS_KEY.name}: dead letters keep the partition of the original"
+    elif is_nonpartitioned(kept):
+        problem = "does not go with kawal.nonpartitioned=true: ids of such a topic name no partition"
     elif kept.get(STREAMS_KEY.name) == "true":
         problem = (
             f"does not go with {STREAMS_KEY.name}=true: Kafka Streams counts on the number of partitions"

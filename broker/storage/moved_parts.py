@@ -16,8 +16,8 @@ from protocol.records import BatchHeader, read_batch_header
 from wal.named_producers import NamedWrite
 from wal.stream_producers import ProducerStamp, sequenceless
 
-META_ENTRIES: int = 1
-"""The entries beside each batch: the numbers of its named producers."""
+META_ENTRIES: int = 2
+"""The most entries beside each batch: the numbers of its named producers, and the mark of a ledger."""
 
 
 class TransactionCheck(Protocol):

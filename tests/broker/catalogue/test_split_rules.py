@@ -32,6 +32,10 @@ CASES = {
     "columns": ({"kawal_columns": "a int"}, "does not go with kawal.columns"),
     "letters": ({"errors_deadletterqueue_group_enable": "true"}, "does not go with errors.deadletterqueue"),
     "streams": ({"kawal_allow_streams": "true"}, "does not go with kawal.allow.streams=true"),
+    "one partition": (
+        {"kawal_message_ids": "true", "kawal_nonpartitioned": "true"},
+        "does not go with kawal.nonpartitioned=true",
+    ),
     "mode": ({"kawal_partition_autosplit_mode": "down"}, "down"),
     "percent": ({"kawal_partition_autosplit_up_percent": "101"}, "101"),
     "window": ({"kawal_partition_autosplit_window_ms": "99"}, "99"),

@@ -9,6 +9,7 @@ from protocol.messages.kawal_messages import KawalMessagesRequest, MessageOffset
 from tests.broker.gateway import Client, Gateway
 from tests.broker.identified import id_of, identified, located, place_of
 from tests.broker.kit import batch, create, fetch, read, send
+from tests.broker.splits import HIGH, LOW, keyed, split, split_topic, stored
 from tests.broker.topic_changes import alter
 
 
@@ -112,3 +113,34 @@ def test_topics_without_ids_and_too_many_look_ups_are_refused(client: Client) ->
     assert "created without kawal.message.ids=true" in plain.error_message
     assert many.error_message == "a request may look up 1000 messages at most"
     assert read(client, "plain") == []
+
+
+def test_ids_go_on_over_a_split_and_those_of_the_child_are_its_own(gateway: Gateway) -> None:
+    client = gateway.client()
+    split_topic(client, kawal_message_ids="true", kawal_ledger_max_entries="2")
+    send(client, "t", keyed((HIGH, b"1"), (LOW, b"2")))
+    assert split(client) == (0, "")
+    for number in range(4):
+        sent = keyed((HIGH, b"h"), (LOW, b"l"), (None, b"n"), producer=(5, 0, 3 * number))
+        assert send(client, "t", sent).error_code == 0
+    send(client, "t", keyed((HIGH, b"alone"), producer=(5, 0, 12)))
+    before = _ids(client)
+    assert before[1] == [(0, 0, 1, -1), (0, 1, 1, -1), (1, 0, 1, -1), (1, 1, 1, -1), (2, 0, 1, -1)]
+    assert len({*before[0], *before[1]}) == 15
+    gateway.crash()
+    client = gateway.client()
+    assert _ids(client) == before
+
+
+def _ids(client: Client) -> list[list[tuple[int, int, int, int]]]:
+    """Return the ids of all messages of two partitions, each of which leads back to its message."""
+    found = []
+    for partition in (0, 1):
+        ids = {
+            offset: id_of(client, offset, partition=partition) for offset, _, _ in stored(client, partition)
+        }
+        assert {offset: place_of(client, known) for offset, known in ids.items()} == {
+            offset: (offset, True) for offset in ids
+        }
+        found.append(list(ids.values()))
+    return found

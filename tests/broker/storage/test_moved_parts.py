@@ -9,6 +9,7 @@ import pytest
 from protocol.error_codes import ErrorCode
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import outcomes, producing, send
+from tests.broker.numbered import of_records
 from tests.broker.splits import HIGH, LOW, keyed, split, split_topic, values_of
 from tests.broker.topic_requests import altered
 
@@ -31,6 +32,27 @@ def test_a_divided_batch_lies_in_one_frame_whatever_is_in_it_already(gateway: Ga
     codes = [outcome.error_code for answer in client.answers() for outcome in outcomes(answer)]
     assert codes == [0] * 4
     assert [len(values_of(client, index)) for index in (0, 1)] == [4, 4]
+
+
+def test_a_divided_batch_lies_in_one_frame_with_its_marks_and_numbers_beside_it(gateway: Gateway) -> None:
+    client = gateway.client()
+    split_topic(client, kawal_dedup="seqno", kawal_message_ids="true", kawal_ledger_max_entries="1")
+    split(client)
+    split(client)
+    names = (LOW, HIGH, b"e")
+    log = gateway.partition("t").vnode.log
+    # Nine entries a batch; in the second frame six are left when the second batch comes.
+    log.change_options(replace(log.options, frame_entries_max=15))
+    for number in range(9):
+        client.send(producing(("t", 0, of_records([(name, number) for name in names]))), 9)
+    frames = [frame for frame in log._state.pending if frame.runs]
+    assert len(frames) > 1
+    for frame in frames:
+        assert len(frame.runs) == len(names)
+        assert len({len(run.entries) for run in frame.runs.values()}) == 1, "as many of each part"
+    gateway.settle()
+    assert len(client.answers()) == 9
+    assert [len(values_of(client, index)) for index in range(3)] == [9, 9, 9]
 
 
 def test_what_no_frame_can_hold_is_refused_to_a_producer_whose_sequences_it_would_break(
