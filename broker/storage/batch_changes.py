@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
-from broker.storage.rewriting import moved_batches, rewritten
+from broker.storage.rewriting import moved_batches, opened_with, rewritten
 from broker.storage.routing import Moved
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.record_reader import Headers
 from protocol.record_writer import left_behind_batch
-from protocol.records import read_batch_header
 
 
 class BatchChanges(NamedTuple):
@@ -54,16 +53,15 @@ class Rewriting(NamedTuple):
 
     def _made(self) -> Rewriting:
         dropped, added, moved = self.changes
-        left_out = dropped.union(*(indexes for _, indexes in moved))
-        header = read_batch_header(self.batch)
-        if len(left_out) == header.record_count and header.producer_id >= 0:
-            rest: bytearray | None = left_behind_batch(header)
-        else:
-            rest = rewritten(self.batch, left_out, added)
-        parts = moved_batches(self.batch, moved, added) if moved and rest is not None else ()
-        if rest is None or parts is None:
+        opened = opened_with(self.batch, added)
+        if opened is None:
             return self._replace(expands=True)
-        return self._replace(rest=rest, parts=tuple(parts))
+        left_out, header = dropped.union(*(indexes for _, indexes in moved)), opened.header
+        if len(left_out) == header.record_count and header.producer_id >= 0:
+            rest = left_behind_batch(header)
+        else:
+            rest = rewritten(opened, left_out)
+        return self._replace(rest=rest, parts=tuple(moved_batches(opened, moved)))
 
     def fits(self, changes: BatchChanges) -> bool:
         """Whether it was made, with these changes."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
 from protocol.compression import OUTPUT_BYTES_MAX
 from protocol.errors import Malformed
@@ -25,17 +26,15 @@ HEADER_LENGTHS_BYTES = 10
 """The most bytes that the lengths of a header take, and the longer length of its record."""
 
 
-def rewritten(
-    batch: bytes | bytearray | memoryview, dropped: Container[int], added: Headers = ()
-) -> bytearray | None:
-    """Return the batch without the records at these indexes, each of the others with the headers added.
+class Opened(NamedTuple):
+    """A batch's header and records, each with the headers added."""
 
-    None if readers would refuse it, because it expands to too much. About 2 µs for each record of 100 bytes.
-    Raises: Malformed.
-    """
-    opened = _opened(batch, added)
-    if opened is None:
-        return None
+    header: BatchHeader
+    records: list[Record]
+
+
+def rewritten(opened: Opened, dropped: Container[int]) -> bytearray:
+    """Return the batch without the records at these indexes. About 1 µs for each that is left."""
     header, every = opened
     records = [record for index, record in enumerate(every) if index not in dropped]
     if not records:
@@ -60,17 +59,11 @@ def rewritten(
     )
 
 
-def moved_batches(
-    batch: bytes | bytearray | memoryview, moved: Iterable[tuple[int, Iterable[int]]], added: Headers = ()
-) -> list[bytearray] | None:
+def moved_batches(opened: Opened, moved: Iterable[tuple[int, Iterable[int]]]) -> list[bytearray]:
     """Return a batch for each partition to which records are moved, with consecutive offsets from 0.
 
-    A transactional batch stays one of its transaction; none has a sequence. None as for `rewritten`.
-    Raises: Malformed.
+    A transactional batch stays one of its transaction; none has a sequence.
     """
-    opened = _opened(batch, added)
-    if opened is None:
-        return None
     header, records = opened
     return [
         encode_batch(
@@ -85,8 +78,11 @@ def moved_batches(
     ]
 
 
-def _opened(batch: bytes | bytearray | memoryview, added: Headers) -> tuple[BatchHeader, list[Record]] | None:
-    """Return a batch's header and records, each with the headers added; None if that makes too much."""
+def opened_with(batch: bytes | bytearray | memoryview, added: Headers = ()) -> Opened | None:
+    """Return a batch's records, each with the headers added; 1 µs for each of 100 bytes.
+
+    None if readers would refuse it with them, because it expands to too much.  Raises: Malformed.
+    """
     header, body = open_batch(batch, OUTPUT_BYTES_MAX)
     grows_by = sum(len(name.encode()) + len(value or b"") + HEADER_LENGTHS_BYTES for name, value in added)
     if added and len(body) + header.record_count * grows_by > OUTPUT_BYTES_MAX:
@@ -97,7 +93,7 @@ def _opened(batch: bytes | bytearray | memoryview, added: Headers) -> tuple[Batc
     if added:
         names = {name for name, _ in added}
         records = [_with_headers(record, names, added) for record in records]
-    return header, records
+    return Opened(header, records)
 
 
 def _with_headers(record: Record, names: Container[str], added: Headers) -> Record:

@@ -30,8 +30,9 @@ def inspected(
         return Inspection(settings)  # refused by its head
     if settings.checks_values:
         return (yield from _inspected_values(node, records, settings))
-    look = inspect if settings.opens_batches else inspect_keys
-    return (yield from in_thread(node.scheduler.offload, lambda: look(records, settings)))
+    if settings.opens_batches:
+        return (yield from in_thread(node.scheduler.offload, lambda: inspect(records, settings)))
+    return (yield from in_thread(node.scheduler.offload, lambda: inspect_keys(records, settings)))
 
 
 def _inspected_values(

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Container
+
 import pytest
 
-from broker.storage.rewriting import rewritten
+from broker.storage import rewriting
+from broker.storage.rewriting import opened_with
 from protocol.compression import OUTPUT_BYTES_MAX, Codec
-from protocol.record_reader import iter_records
-from protocol.records import check_crc, patch_append_time, read_batch_header
+from protocol.errors import Malformed
+from protocol.record_reader import Headers, iter_records
+from protocol.records import (
+    HEADER_BYTES,
+    LENGTH_AT,
+    PREFIX_BYTES,
+    check_crc,
+    patch_append_time,
+    read_batch_header,
+)
 from tests.broker.numbered import numbered
+
+
+def rewritten(batch: bytearray, dropped: Container[int], added: Headers = ()) -> bytearray | None:
+    opened = opened_with(batch, added)
+    return None if opened is None else rewriting.rewritten(opened, dropped)
+
+
+def test_records_that_do_not_ascend_are_not_written_anew() -> None:
+    record = bytes([16, 0, 0, 0, 2]) + b"k" + bytes([2]) + b"v\0"
+    batch = numbered(1, 2)[:HEADER_BYTES] + record + record
+    struct.pack_into(">i", batch, LENGTH_AT, len(batch) - PREFIX_BYTES)
+    with pytest.raises(Malformed, match="ascend"):
+        opened_with(batch)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

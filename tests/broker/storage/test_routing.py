@@ -272,7 +272,7 @@ def test_a_batch_that_cannot_be_divided_is_refused_as_a_whole(client: Client) ->
 def test_a_topic_of_one_partition_reads_no_keys_before_its_first_split(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = []
+    opened: list[int] = []
 
     def noted(batch: memoryview) -> tuple[BatchHeader, bytes]:
         opened.append(len(batch))
