@@ -28,7 +28,7 @@ FORBIDDEN = {
     r"\b(from|at|to) (its|the|their) begin\b|\bbegin of\b": "'begin' is a verb: 'beginning', 'start'",
     r"\b(settings?|configurations?|configs?|limits?|values?) (that )?(holds?)\b": "'be in effect'",
     r"\b(?:clients-wire|kafka-behaviour|seed-features|groups-and-transactions)\.md\b": "not in this tree",
-    r"\b(?:performance|scale|style|rooms)\.md\b": "not in this tree",
+    r"\b(?:scale|style|rooms)\.md\b|\bdesign/performance\.md\b": "not in this tree",
 }
 """What is not written, and what to write instead."""
 

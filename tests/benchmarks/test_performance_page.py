@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from benchmarks import json_file, performance_page
 from benchmarks.bars import BARS
 from benchmarks.cases import CASES
 from benchmarks.clients.jobs import Figures
+from benchmarks.environment import REPOSITORY
 from benchmarks.performance_page import page, pictures
 from benchmarks.results import Results, Sample
 from benchmarks.servers import ServerKind
@@ -91,3 +93,13 @@ def test_pictures_show_every_figure_to_scale() -> None:
 def test_a_wrong_call_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert performance_page.main([]) == 2
     assert "give the JSON file" in capsys.readouterr().err
+
+
+def test_the_committed_page_is_made_from_the_file_that_it_names() -> None:
+    text = performance_page.PAGE.read_text()
+    named = re.search(r"benchmarks/results/([\w.-]+[.]json)", text)
+    assert named is not None
+    found = json.loads((REPOSITORY / "benchmarks" / "results" / named[1]).read_text())
+    assert text == page(found, named[1])
+    for name, picture in pictures(found).items():
+        assert (performance_page.PICTURES / name).read_text() == picture
