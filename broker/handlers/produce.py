@@ -45,6 +45,7 @@ from broker.storage.pending_produce import (
     PARTITIONS_PER_SLICE,
     PendingProduce,
     answer_nothing,
+    own_records,
     partition_count,
 )
 from broker.storage.produce_times import ReadTimes, UnreadTimes
@@ -92,19 +93,10 @@ def handle(broker: Broker, call: Call[ProduceRequest]) -> Parked | WaitingSteps:
     """Append each partition's batch, then answer as `acks` asks."""
     count = partition_count(call.request)
     if count > PARTITIONS_PER_SLICE and not call.data_owned:
-        _own_records(call)
+        own_records(call)
     steps = _append_all(broker, call)
     answer: Parked | WaitingSteps = in_slices(steps, count, per_slice=PARTITIONS_PER_SLICE)
     return answer
-
-
-def _own_records(call: Call[ProduceRequest]) -> None:
-    """Copy the records out of the receive buffer, which is used again before the last slice."""
-    for topic in call.request.topic_data:
-        for data in topic.partition_data:
-            if data.records is not None:
-                data.records = memoryview(bytearray(data.records))
-    call.data_owned = True
 
 
 def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
@@ -119,7 +111,7 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
     admission = Admission(broker.coordinators, transactional_id, call.version)
     try:
         batches = yield from _transactional_batches(broker, call)
-        yield from admission.ask(batches, lambda: None if call.data_owned else _own_records(call))
+        yield from admission.ask(batches, lambda: None if call.data_owned else own_records(call))
         return (yield from _append_admitted(broker, call, admission))
     finally:
         admission.release()
@@ -170,11 +162,11 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             routed = False
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
-                opens = settings.opens_batches or _reads_keys(broker, topic, data.index, settings)
+                opens = settings.opens_batches or broker.splits.reads_keys(topic, data.index, settings)
                 if settings.checks_values or (opens and takes_long(data.records)):
                     pending.await_appends()
                     if not call.data_owned:
-                        _own_records(call)
+                        own_records(call)
                     inspection = yield from inspected(broker, data.records, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call, topic_data)
@@ -225,7 +217,7 @@ def _made_and_produced(
     rewriting: Rewriting | None = None
     times: ReadTimes | None = None
     if not call.data_owned:
-        _own_records(call)
+        own_records(call)
     while True:
         pending.await_appends()
         if isinstance(unmade, Rewriting):
@@ -262,7 +254,7 @@ def _until_routed(
     def pause() -> None:
         pending.await_appends()
         if not call.data_owned:
-            _own_records(call)
+            own_records(call)
 
     while True:
         topic = _find_topic(broker, call, topic_data)
@@ -278,7 +270,7 @@ def _until_routed(
         if inspection is None or inspection.settings != settings:
             if settings.opens_batches:
                 inspection = inspect(data.records, settings)
-            elif _reads_keys(broker, topic, data.index, settings):
+            elif broker.splits.reads_keys(topic, data.index, settings):
                 inspection = inspect_keys(data.records, settings)
             else:
                 return None
@@ -295,15 +287,6 @@ def _until_routed(
             return inspection
         pause()
         yield from admission.add(targets, pause)
-
-
-def _reads_keys(broker: Broker, topic: Topic, index: int, settings: TopicSettings) -> bool:
-    """Whether the keys of a batch matter: they decide its partition, or are samples for a split."""
-    if not settings.routes_records:
-        return False
-    if broker.topics.tree(topic).divides:
-        return True
-    return index == 0 and broker.splits.wants_keys(broker.topics.partition(topic, index), settings)
 
 
 def _find_topic(broker: Broker, call: Call[ProduceRequest], data: TopicProduceData) -> Topic | RequestError:

@@ -114,3 +114,12 @@ def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
     call.drop()
     if failed:
         call.connection.close("a produce with acks=0 failed", Cause.ACKS_NONE)
+
+
+def own_records(call: Call[ProduceRequest]) -> None:
+    """Copy the records out of the receive buffer, which is used again before the last slice."""
+    for topic in call.request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = memoryview(bytearray(data.records))
+    call.data_owned = True

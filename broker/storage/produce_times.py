@@ -26,7 +26,7 @@ DOUBTFUL_RECORDS_MAX = 20_000
 
 
 class ReadTimes(NamedTuple):
-    """What the records of a batch say of its times."""
+    """The times that the records of a batch have, as far as they matter."""
 
     settings: TopicSettings
     """The settings by which they were judged."""

@@ -187,6 +187,14 @@ class PartitionSplits:
         else:
             self.split(topic, index, now_ms)
 
+    def reads_keys(self, topic: Topic, index: int, settings: TopicSettings) -> bool:
+        """Whether the keys of a batch matter: they decide its partition, or are samples for a split."""
+        if not settings.routes_records:
+            return False
+        if self._metadata.topics.tree(topic).divides:
+            return True
+        return index == 0 and self.wants_keys(self._metadata.topics.partition(topic, index), settings)
+
     def wants_keys(self, partition: Partition, settings: TopicSettings) -> bool:
         """Whether to look at the keys of a batch for `sample` alone."""
         if settings.kawal_partition_autosplit_mode != "up":
