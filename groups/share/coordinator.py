@@ -31,7 +31,7 @@ from groups.share.found import Acquired, Found
 from groups.share.ranges import StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
-from groups.share.states import Cause
+from groups.share.states import Cause, RecordState
 from groups.share.table import Answer, Share, ShareTable, no_answer
 from groups.topics import Topics
 from protocol.error_codes import ErrorCode
@@ -247,9 +247,14 @@ class ShareCoordinator:
         """
         table = self._at(now_ms)
         share = table.known(key)
+        start = share.partition.start
         acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms, portion)
+        if share.partition.start > start:
+            # What the log did not have made room for records beyond the window.
+            table.note_freed(key)
         if acquired:
             table.counts_of(key.group_id).delivered(acquired)
+        if acquired or found.later:
             table.arm(share)
         return acquired
 
@@ -284,7 +289,7 @@ class ShareCoordinator:
     def take_over(
         self, key: ShareKey, member_ids: Collection[str], count_max: int, answer: Answer, now_ms: int
     ) -> int:
-        """Take back records of members that sit idle, so many at most; return how many, as `release` does.
+        """Take back records of members that sit idle; return how many of them others may have then.
 
         Raises: NotLoaded, GroupNotFound.
         """
@@ -294,7 +299,9 @@ class ShareCoordinator:
         if change is None:
             return 0
         table.store(share, change, answer)
-        return change.events.total()
+        return sum(
+            part.last - part.first + 1 for part in change.ranges if part.state == RecordState.AVAILABLE
+        )
 
     def purge(self, key: ShareKey, end: int, answer: Answer, now_ms: int) -> int:
         """Finish all records before an offset, in work or not, and return how many there were.
@@ -352,4 +359,9 @@ class ShareCoordinator:
 
     def move_log_start(self, key: ShareKey, offset: int, now_ms: int) -> None:
         """Forget what the log of a partition no longer has.  Raises: NotLoaded, GroupNotFound."""
-        self._at(now_ms).known(key).partition.move_log_start(offset)
+        table = self._at(now_ms)
+        partition = table.known(key).partition
+        start = partition.start
+        partition.move_log_start(offset)
+        if partition.start > start:
+            table.note_freed(key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from groups.share.states import AtLimit
+from groups.share.states import AtLimit, Event, Outcome, outcome_of
 
 SUSPECT_COUNT_MIN: Final = 2
 """No record is suspect before so many deliveries.  Source: Kafka's SharePartition."""
@@ -57,6 +57,11 @@ class Limits(NamedTuple):
     def suspect_count(self) -> int:
         """The number of deliveries from which on a record goes out in smaller portions."""
         return max(SUSPECT_COUNT_MIN, (self.delivery_count_max + 1) // 2)
+
+    def outcome(self, event: Event, delivery_count: int) -> Outcome:
+        """Return what becomes of a record, delivered so often, with which this has happened."""
+        is_last = delivery_count >= self.delivery_count_max
+        return outcome_of(event, is_last=is_last, at_limit=self.at_limit)
 
 
 class Portion:

@@ -47,3 +47,14 @@ class Found(NamedTuple):
             return now
         later = ((part.first, part.last, part, 0) for part in self.later)
         return sorted((*now, *later), key=itemgetter(0))
+
+
+def report(acquired: list[Acquired], new: Acquired, batch_size: int, *, begins: bool) -> None:
+    """Add records to an answer, whose ranges begin with a batch of the log once they have the best size."""
+    if acquired:
+        last = acquired[-1]
+        is_large = begins and last.last - last.first + 1 >= batch_size
+        if last.last + 1 == new.first and last.delivery_count == new.delivery_count and not is_large:
+            acquired[-1] = Acquired(last.first, new.last, last.delivery_count)
+            return
+    acquired.append(new)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -141,6 +142,11 @@ class Ranges:
         if self._ranges[begin].last < first:
             begin += 1
         return self._ranges[begin : bisect_right(self._ranges, last, key=_FIRST)]
+
+    def beginning(self, offset: int) -> Iterator[Range]:
+        """Yield the ranges from the one with an offset on."""
+        begin = max(bisect_right(self._ranges, offset, key=_FIRST) - 1, 0)
+        return islice(self._ranges, begin, None)
 
     def some_from(self, offset: int, count: int) -> list[Range]:
         """Return the first ranges that end at or after an offset, `count` of them at most."""

@@ -18,10 +18,11 @@ from typing import Final
 from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
-from groups.share.found import Acquired, Found, Later
+from groups.share.first_free import FirstFree
+from groups.share.found import Acquired, Found, Later, report
 from groups.share.giving_up import archive, archiving, give_up
 from groups.share.ranges import Change, Facts, Range, Ranges, Run, StoredRange, begin_change
-from groups.share.states import Cause, Event, RecordState, outcome_of
+from groups.share.states import Cause, Event, RecordState
 
 COUNT_MAX: Final = 2**15 - 1
 """The largest delivery count that records and answers can have: AtLimit.KEEP has no other limit."""
@@ -34,10 +35,11 @@ MISSING: Final = Facts(RecordState.ARCHIVED, 0)
 class SharePartition:
     """The records of one partition that a share group has not finished."""
 
-    __slots__ = ("_lock_due_ms", "_ranges", "state_epoch")
+    __slots__ = ("_free", "_lock_due_ms", "_ranges", "state_epoch")
 
     def __init__(self, start: int, state_epoch: int = 0) -> None:
         self._ranges = Ranges(start)
+        self._free = FirstFree(self._ranges)
         self.state_epoch = state_epoch
         # No lock runs out before.
         self._lock_due_ms: int | None = None
@@ -61,11 +63,7 @@ class SharePartition:
 
     def next_fetch_offset(self, member_id: str = "", now_ms: int = 0) -> int:
         """Return the first offset that could be acquired, by this member if it is named."""
-        ranges = self._ranges
-        for found in ranges:
-            if found.change is None and found.facts.is_free(member_id, now_ms):
-                return found.first
-        return ranges.end
+        return self._free.find(member_id, now_ms)
 
     def first_acquirable(self, limits: Limits, member_id: str = "", now_ms: int = 0) -> int | None:
         """Return the first offset at which a fetch may look for records; None while there is none.
@@ -116,6 +114,8 @@ class SharePartition:
         At most `limits.in_flight_max` records are between start and end afterwards, but for whole batches.
         `portion` is what is left of the wish after earlier parts of the log, if there were any.
         """
+        # What is passed over on the way is available.
+        self._free.lower(self.end)
         room = limits.in_flight_max - (self.end - self.start)
         end = found.end if room > 0 else min(found.end, self.end)
         portion = portion or Portion(wish, limits)
@@ -174,9 +174,8 @@ class SharePartition:
                     else:
                         for piece in self._ranges.cut(low, low + count - 1):
                             piece.facts = facts
-                    _report(
-                        acquired, Acquired(low, low + count - 1, facts.delivery_count), wish, begins=begins
-                    )
+                    new = Acquired(low, low + count - 1, facts.delivery_count)
+                    report(acquired, new, wish.batch_size, begins=begins)
                     begins = False
         # A class has only records that are known.
         fresh = max(first, self.end) if wish.priority is None else last + 1
@@ -184,7 +183,7 @@ class SharePartition:
         if count:
             self._fill(fresh - 1)
             self._ranges.append(fresh + count - 1, _held(wish, NEVER_DELIVERED, until_ms, record_bytes))
-            _report(acquired, Acquired(fresh, fresh + count - 1, 1), wish, begins=begins)
+            report(acquired, Acquired(fresh, fresh + count - 1, 1), wish.batch_size, begins=begins)
         self._note_lock(until_ms)
 
     def _postpone(self, first: int, last: int, later: Later) -> None:
@@ -239,6 +238,7 @@ class SharePartition:
             if run[1] >= start
         ]
         self._check(member_id, runs)
+        self._free.changed()
         change = Change()
         if runs:
             for part, event in self._ranges.divide(runs):
@@ -271,20 +271,27 @@ class SharePartition:
     def take_over(
         self, member_ids: Collection[str], count_max: int, limits: Limits, now_ms: int
     ) -> Change | None:
-        """Take back the first records that any of these members has: they sit idle, and another one asks."""
+        """Take back the first records that any of these members has: they sit idle, and another one asks.
+
+        Those that are on their last try are not counted: they are given up.
+        """
         change = Change()
         left = count_max
         held = [part for part in self._ranges if part.is_held and part.facts.member_id in member_ids]
         for part in held:
-            for piece in self._ranges.cut(part.first, min(part.last, part.first + left - 1)):
+            outcome = limits.outcome(Event.TAKEN_OVER, part.facts.delivery_count)
+            counts = outcome.state == RecordState.AVAILABLE
+            last = min(part.last, part.first + left - 1) if counts else part.last
+            for piece in self._ranges.cut(part.first, last):
                 self._apply(piece, Event.TAKEN_OVER, limits, change, now_ms)
-                left -= len(piece)
+                left -= len(piece) * counts
             if left <= 0:
                 break
         return change if change.ranges else None
 
     def expire(self, limits: Limits, now_ms: int) -> Change | None:
         """Take back all whose lock has run out, and let be delivered what was for later."""
+        self._free.changed()
         change = Change()
         due_ms = None
         for part in self._ranges:
@@ -305,8 +312,7 @@ class SharePartition:
 
     def _apply(self, part: Range, event: Event, limits: Limits, change: Change, now_ms: int) -> None:
         facts = part.facts
-        is_last = facts.delivery_count >= limits.delivery_count_max
-        outcome = outcome_of(event, is_last=is_last, at_limit=limits.at_limit)
+        outcome = limits.outcome(event, facts.delivery_count)
         if outcome.state == RecordState.ACQUIRED:
             part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
             return
@@ -323,6 +329,7 @@ class SharePartition:
     def give_up(self, pairs: Iterable[tuple[int, int]], cause: Cause) -> Change | None:
         """Let dead letters be written for available records between pairs of offsets, in order."""
         pairs = list(pairs)
+        self._free.lower(self.end)
         for _, last in pairs:
             self._fill(last)
         return give_up(self._ranges, pairs, cause)
@@ -339,6 +346,7 @@ class SharePartition:
 
     def settle(self, change: Change) -> None:
         """Let a change count: it is durable."""
+        self._free.lower(change.first)
         for part in self._ranges.within(change.first, change.last):
             if part.change is change:
                 part.change = part.before = None
@@ -347,6 +355,7 @@ class SharePartition:
 
     def undo(self, change: Change) -> None:
         """Take back a change that could not be stored; locks that ran out meanwhile are found by `expire`."""
+        self._free.lower(change.first)
         for part in self._ranges.within(change.first, change.last):
             if part.change is change:
                 assert part.before is not None
@@ -361,6 +370,7 @@ class SharePartition:
         """Forget what the log no longer has, but for records that wait for their dead letters."""
         if offset <= self.start:
             return
+        self._free.lower(self.end)
         below = self._ranges.within(self.start, offset - 1)
         waiting = next((part for part in below if part.facts.state == RecordState.ARCHIVING), None)
         if waiting is not None:
@@ -370,6 +380,7 @@ class SharePartition:
 
     def replay(self, start: int, ranges: Iterable[StoredRange]) -> None:
         """Apply a stored change; a start of -1 stays."""
+        self._free.lower(self.start)
         self._ranges.move_start(start)
         for first, last, state, count, cause in ranges:
             if last < self.start:
@@ -387,14 +398,3 @@ class SharePartition:
 def _held(wish: Wish, before: Facts, until_ms: int, record_bytes: int) -> Facts:
     count = min(before.delivery_count + 1, COUNT_MAX)
     return Facts(RecordState.ACQUIRED, count, wish.member_id, until_ms, "", record_bytes, before.priority)
-
-
-def _report(acquired: list[Acquired], new: Acquired, wish: Wish, *, begins: bool) -> None:
-    """Add records to an answer, whose ranges begin with a batch of the log once they have the best size."""
-    if acquired:
-        last = acquired[-1]
-        is_large = begins and last.last - last.first + 1 >= wish.batch_size
-        if last.last + 1 == new.first and last.delivery_count == new.delivery_count and not is_large:
-            acquired[-1] = Acquired(last.first, new.last, last.delivery_count)
-            return
-    acquired.append(new)

@@ -119,6 +119,10 @@ class ShareTable:
             raise GroupNotFound(f"Group {key.group_id} has no state for partition {key.partition}.")
         return share
 
+    def note_freed(self, key: ShareKey) -> None:
+        """Note that more of a share-partition may have become acquirable."""
+        self._freed[key] = None
+
     def take_freed(self) -> list[ShareKey]:
         """Return the share-partitions that may have become acquirable since the last call."""
         freed, self._freed = self._freed, {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from protocol.error_codes import ErrorCode
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import ACCEPT, RENEW, Member, acquired, outcome
+from tests.broker.shares import ACCEPT, RELEASE, RENEW, Member, acquired, outcome
 
 
 class Idle(Jobs):
@@ -104,9 +104,9 @@ def test_the_delivery_counts_and_the_last_one_ends_the_record() -> None:
     third = jobs.member("m3")
     third.fetch(jobs.place)
     third.send_fetch(max_wait_ms=100, max_records=1)
-    # The second delivery of the first record was its last: it is finished, and not given out again.
-    assert jobs.answers_after(0, third) == []
-    assert (jobs.counts()["taken_over"], jobs.counts()["archived"]) == (2, 1)
+    # The second delivery of the first record was its last: it is finished, and another one comes instead.
+    assert jobs.answers_after(0, third) == [[(1, 1, 2)]]
+    assert (jobs.counts()["taken_over"], jobs.counts()["archived"]) == (3, 1)
 
 
 def test_without_the_setting_only_the_end_of_the_lock_gives_records_back() -> None:
@@ -115,3 +115,13 @@ def test_without_the_setting_only_the_end_of_the_lock_gives_records_back() -> No
     assert jobs.answers_after(29_000) == [[]]
     jobs.second.send_fetch(max_wait_ms=29_000)
     assert jobs.answers_after(1_000) == [[(0, 2, 2)]]
+
+
+def test_records_that_are_given_up_are_not_counted_among_those_taken_over() -> None:
+    jobs = Idle(share_delivery_count_limit="2")
+    jobs.first.acknowledge(jobs.place, (0, 0, [RELEASE]))
+    # The first of three is on its last try now.
+    assert acquired(jobs.first.fetch()) == [(0, 0, 2)]
+    jobs.gateway.advance(5_000)
+    jobs.second.send_fetch(max_wait_ms=100, max_records=1)
+    assert jobs.answers_after(0) == [[(1, 1, 2)]]

@@ -163,9 +163,17 @@ class Walk:
             for offset, entry in sorted(self.model.entries.items())
             if entry.state == RecordState.ACQUIRED and not entry.busy and entry.member in idle
         ]
+        taken: list[int] = []
+        left = count_max
+        for offset in held:
+            if not left:
+                break
+            taken.append(offset)
+            is_last = self.model.at(offset).count >= self.model.limit
+            left -= not is_last or self.limits.at_limit == AtLimit.KEEP
         start = self.machine.start
         change = self.machine.take_over(idle, count_max, self.limits, self.now)
-        self.begin(change, dict.fromkeys(held[:count_max], Event.TAKEN_OVER), start)
+        self.begin(change, dict.fromkeys(taken, Event.TAKEN_OVER), start)
 
     def archive(self) -> None:
         """Store that some of what waits for dead letters has them; others of it may lie between."""

@@ -1,0 +1,95 @@
+"""The first record that a member may have is found without going over all ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from groups.share.acknowledgements import Acknowledgement
+from groups.share.delivery import AcquireMode, Limits, Wish
+from groups.share.found import Found, Later
+from groups.share.ranges import Range, Ranges
+from groups.share.share_partition import SharePartition
+from groups.share.states import Event
+
+COUNT = 2_000
+LIMITS = Limits(in_flight_max=2 * COUNT)
+WISH = Wish("m1", COUNT, COUNT, AcquireMode.RECORD_LIMIT)
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[Range]:
+    """Return the ranges that were looked at, one by one."""
+    seen: list[Range] = []
+    plain = Ranges.beginning
+
+    def counted(ranges: Ranges, offset: int) -> Iterator[Range]:
+        for part in plain(ranges, offset):
+            seen.append(part)
+            yield part
+
+    monkeypatch.setattr(Ranges, "beginning", counted)
+    return seen
+
+
+def fragmented() -> SharePartition:
+    """Return a partition of which a member has every second record, the others being finished."""
+    share = SharePartition(0)
+    share.acquire(WISH, LIMITS, Found(0, [(0, COUNT - 1)], COUNT), 0)
+    said = [Acknowledgement(offset, offset, [Event.ACCEPT]) for offset in range(1, COUNT, 2)]
+    change = share.acknowledge("m1", said, LIMITS, 0)
+    assert change is not None
+    share.settle(change)
+    assert len(share.ranges) == COUNT
+    return share
+
+
+def test_looks_beside_thousands_of_ranges_cost_no_more_than_one_of_them(looked_at: list[Range]) -> None:
+    share = fragmented()
+    for _ in range(1_000):
+        assert share.first_acquirable(LIMITS, "m2", 1) == COUNT
+    assert len(looked_at) <= COUNT
+
+
+def test_what_comes_and_goes_at_the_end_leaves_the_old_ranges_alone(looked_at: list[Range]) -> None:
+    share = fragmented()
+    share.next_fetch_offset("m2", 1)
+    looked_at.clear()
+    for offset in range(COUNT, COUNT + 100):
+        share.acquire(WISH, LIMITS, Found(offset, [(offset, offset)], offset + 1), 1)
+        change = share.acknowledge("m1", [Acknowledgement(offset, offset, [Event.ACCEPT])], LIMITS, 1)
+        assert change is not None
+        share.settle(change)
+        assert share.next_fetch_offset("m2", 1) == offset + 1
+    assert len(looked_at) <= 300
+
+
+def test_delayed_records_are_not_gone_over_until_the_first_is_due(looked_at: list[Range]) -> None:
+    share = SharePartition(0)
+    later = [Later(offset, offset, 5_000 + offset) for offset in range(COUNT)]
+    share.acquire(WISH, LIMITS, Found(0, [], COUNT, later), 0)
+    assert len(share.ranges) == COUNT
+    for now_ms in range(5_000):
+        assert share.next_fetch_offset("m2", now_ms) == COUNT
+    assert len(looked_at) <= COUNT
+    assert share.next_fetch_offset("m2", 5_000) == 0
+
+
+def test_a_record_given_back_is_the_first_again() -> None:
+    share = fragmented()
+    assert share.next_fetch_offset("m2", 1) == COUNT
+    change = share.acknowledge("m1", [Acknowledgement(700, 700, [Event.RELEASE])], LIMITS, 1)
+    assert change is not None
+    assert share.next_fetch_offset("m2", 1) == COUNT, "it is not durable yet"
+    share.settle(change)
+    assert share.next_fetch_offset("m2", 1) == 700
+
+
+def test_a_record_is_kept_from_its_last_member_alone() -> None:
+    share, limits = fragmented(), LIMITS._replace(avoid_last_ms=1_000)
+    change = share.acknowledge("m1", [Acknowledgement(700, 700, [Event.RELEASE])], limits, 1)
+    assert change is not None
+    share.settle(change)
+    assert [share.next_fetch_offset(name, 2) for name in ("m1", "m2", "m1")] == [COUNT, 700, COUNT]
+    assert share.next_fetch_offset("m1", 1_001) == 700
