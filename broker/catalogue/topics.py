@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -100,6 +101,7 @@ class Catalogue:
         self.scram_credentials: dict[str, dict[str, str]] = {}
         self.acls, self.quotas, self.tokens = AclTable(), QuotaTable(), TokenTable()
         self._config_listeners: list[Callable[[], None]] = []
+        self._group_listeners: list[Callable[[str], None]] = []
         self.feature_levels: dict[str, int] = {}  # those that were set
         self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}  # by topic id, database
@@ -107,6 +109,14 @@ class Catalogue:
     def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
         """Call `listener()` whenever settings of nodes have changed."""
         self._config_listeners.append(listener)
+
+    def listen_to_group_configs(self, listener: Callable[[str], None]) -> None:
+        """Call `listener(group)` whenever settings of a group have changed."""
+        self._group_listeners.append(listener)
+
+    def _tell_group(self, group_id: str) -> None:
+        for listener in self._group_listeners:
+            listener(group_id)
 
     def _tell_configs(self) -> None:
         for listener in self._config_listeners:
@@ -163,7 +173,8 @@ class Catalogue:
             case BrokerConfigs():
                 return self._set(self.broker_configs, record.broker_id, record.configs, self._tell_configs)
             case GroupConfigs():
-                return self._set(self.group_configs, record.group, record.configs)
+                tell = partial(self._tell_group, record.group)
+                return self._set(self.group_configs, record.group, record.configs, tell)
             case ScramCredentials():
                 return self._set(self.scram_credentials, record.user, record.credentials)
             case FeatureLevel():

@@ -7,7 +7,7 @@ acquire at that moment: of many members that wait, as many are woken as there ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,8 @@ from broker.errors import RequestError
 from broker.fetching.pieces import PIECE_BYTES
 from broker.fetching.share_places import Place, end_of, find_partition, first_available
 from broker.loop.loop import Loop
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, emptied
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, chunks, emptied
+from broker.loop.waiters import ParkedCall
 from broker.view_topics.view_partition import ViewPartition
 from groups.errors import GroupError
 from groups.share.departures import Departure, Departures
@@ -51,6 +52,9 @@ class ShareQueues:
         self.sessions = ShareSessions(0)
         self.departures = Departures()
         self._wait_keys: dict[ShareKey, int] = {}
+        # The groups whose partitions are about to be looked at, because a member may have more than before.
+        self._widened: set[str] = set()
+        metadata.catalogue.listen_to_group_configs(self._configured)
 
     @property
     def shares(self) -> Shares:
@@ -77,17 +81,56 @@ class ShareQueues:
 
     def _freed(self, keys: Collection[ShareKey]) -> None:
         for key in keys:
-            wait_key = self._wait_keys.get(key)
-            if wait_key is None:
-                continue
-            if not self._loop.waiters.waits_for(wait_key):
-                del self._wait_keys[key]
-            elif self.is_acquirable(SessionKey(key.group_id, ANY_MEMBER), (key.topic_id, key.partition)):
-                # After most acknowledgements it is not.
-                self._loop.scheduler.soon(partial(self._wake, wait_key))
+            self._freed_one(key)
+            if self._wait_keys and queue_settings(self._metadata, key.group_id).member_records_max:
+                self._widen(key.group_id)
+
+    def _freed_one(self, key: ShareKey) -> None:
+        wait_key = self._wait_keys.get(key)
+        if wait_key is None:
+            return
+        if not self._loop.waiters.waits_for(wait_key):
+            del self._wait_keys[key]
+        elif self.is_acquirable(SessionKey(key.group_id, ANY_MEMBER), (key.topic_id, key.partition)):
+            # After most acknowledgements it is not.
+            self._loop.scheduler.soon(partial(self._wake, wait_key))
 
     def _wake(self, wait_key: int) -> None:
         self._loop.waiters.advanced(wait_key, 0, self._loop.clock.turn_ms)
+
+    def _widen(self, group_id: str) -> None:
+        """Wake fetches for records of any partition: what was finished in one leaves room for all."""
+        if group_id not in self._widened:
+            self._widened.add(group_id)
+            self._loop.scheduler.add_work(self._wake_widened(group_id))
+
+    def _wake_widened(self, group_id: str) -> Steps:
+        self._widened.discard(group_id)
+        for part in chunks(self._keys_of(group_id)):
+            for key in part:
+                self._freed_one(key)
+            yield
+
+    def _keys_of(self, group_id: str) -> list[ShareKey]:
+        with self._shares().step(self._loop.clock.turn_ms) as machine:
+            return machine.keys_of(group_id)
+
+    def _configured(self, group_id: str) -> None:
+        if self._wait_keys:
+            self._loop.scheduler.add_work(self._look_again(group_id))
+
+    def _look_again(self, group_id: str) -> Steps:
+        """Have the waiting fetches of a group look again, each once: its settings have changed."""
+        waiters = self._loop.waiters
+        waiting: dict[int, ParkedCall] = {}
+        for part in chunks(self._keys_of(group_id)):
+            known = [self._wait_keys[key] for key in part if key in self._wait_keys]
+            waiting.update((id(call), call) for wait_key in known for call in waiters.all_for(wait_key))
+            yield
+        for some in chunks(list(waiting.values())):
+            for call in some:
+                waiters.resume(call, self._loop.clock.turn_ms)
+            yield
 
     def room_of(self, member: SessionKey) -> int | None:
         """Return how many more records a member may have; None: any number."""
@@ -126,20 +169,44 @@ class ShareQueues:
 
     def is_acquirable(self, member: SessionKey, place: Place) -> bool:
         """Whether a member would get something now; an error is something, too."""
+        return self.prospect(member, place) is not None
+
+    def prospect(self, member: SessionKey, place: Place) -> Hashable | None:
+        """Return what a member could get now, None if that is nothing.
+
+        A look that found nothing in spite of it finds nothing again, as long as this is the same.
+        """
         settings = share_settings(self._metadata, member.group_id)
         now_ms = self._loop.clock.turn_ms
         try:
             partition = find_partition(self._metadata, place)
             key = ShareKey(member.group_id, *place)
-            offset = first_available(
-                self._shares(), key, partition, settings.limits, now_ms, member.member_id
-            )
+            shares = self._shares()
+            offset = first_available(shares, key, partition, settings.limits, now_ms, member.member_id)
+            share = shares.look(key)
         except (RequestError, GroupError, WalError, DiskError):
+            return ()
+        room = self.room_of(member) if settings.queue.member_records_max else None
+        end = end_of(partition, read_committed=settings.reading.read_committed)
+        if offset is None or offset >= end or room == 0:
+            return None
+        in_flight_bytes = share.ranges.in_flight_bytes() if settings.limits.in_flight_bytes_max else 0
+        return offset, end, share.start, share.end, in_flight_bytes, room, settings
+
+    def has_enough(
+        self, member: SessionKey, places: Sequence[Place], wanted: int
+    ) -> Generator[None, None, bool]:
+        """Whether the bytes that a member could get reach a number; 1 is the least that is asked for."""
+        if wanted <= 1:
             return True
-        if settings.queue.member_records_max and self.room_of(member) == 0:
-            return False
-        read_committed = settings.reading.read_committed
-        return offset is not None and offset < end_of(partition, read_committed=read_committed)
+        total = 0
+        for number, place in enumerate(places):
+            if number and not number % ITEMS_PER_STEP:
+                yield
+            total += self.available_bytes(member, place, wanted - total)
+            if total >= wanted:
+                return True
+        return False
 
     def available_bytes(self, member: SessionKey, place: Place, max_bytes: int) -> int:
         """Return the bytes of batches from the first record on that a member would get now, up to a limit.

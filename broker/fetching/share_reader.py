@@ -118,6 +118,8 @@ class ShareReader:
         self.count = 0
         self.size_bytes = 0
         self.has_error = False
+        # Whether the start of a partition was moved: there may be more than was found.
+        self.has_made_room = False
         # Views, each with the offset up to which it was read.
         self.views: list[tuple[ViewPartition, int]] = []
         # The partitions with records for the member, or with errors.
@@ -318,8 +320,10 @@ class ShareReader:
             if self._selection.is_needed(partition):
                 data_of = [piece.data[batch.position : batch.end_position] for batch in some]
                 found = yield from self._selection.select(key, partition, found, data_of)
+            start = self._shares.look(key).start
             with self._shares.step(self._now_ms) as machine:
                 acquired = machine.acquire(key, wish, found, self._now_ms, portion)
+            self.has_made_room = self.has_made_room or self._shares.look(key).start > start
             if data is not None:
                 self._take(acquired, some, piece, data, parts)
             if portion.is_full:

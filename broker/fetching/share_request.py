@@ -13,6 +13,7 @@ from uuid import UUID
 from broker.fetching.share_places import Place
 from broker.fetching.share_reader import blank
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps
+from groups.errors import GroupError
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import (
     PartitionData,
@@ -98,5 +99,16 @@ def response_of(
         error_code=ErrorCode.NONE,
         acquisition_lock_timeout_ms=lock_ms,
         responses=list(topics.values()),
+        node_endpoints=[],
+    )
+
+
+def refused(error: GroupError) -> ShareFetchResponse:
+    """Return the answer to a fetch that is refused as a whole."""
+    return ShareFetchResponse(
+        error_code=error.code,
+        error_message=error.message,
+        acquisition_lock_timeout_ms=0,
+        responses=[],
         node_endpoints=[],
     )

@@ -18,10 +18,10 @@ from broker.catalogue.guards import check_deletable
 from broker.catalogue.view_admin import check_changeable
 from broker.errors import RequestError, storage_error
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.loop import Loop
 from broker.loop.slices import (
     ITEMS_PER_STEP,
     PLAIN_ITEMS_PER_STEP,
-    Offload,
     Pace,
     Steps,
     chunks,
@@ -50,14 +50,12 @@ UNKNOWN: Final = -1
 class PendingDeletions:
     """An answer that is complete except for the disk; the moves of each step are awaited from its end."""
 
-    __slots__ = ("call", "moves", "offload", "outstanding", "response")
+    __slots__ = ("call", "loop", "moves", "outstanding", "response")
 
-    def __init__(
-        self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse, offload: Offload
-    ) -> None:
+    def __init__(self, call: Call[DeleteRecordsRequest], response: DeleteRecordsResponse, loop: Loop) -> None:
         self.call = call
         self.response = response
-        self.offload = offload
+        self.loop = loop
         # The moves of the present step.
         self.moves: dict[Vnode, VnodeMoves] = {}
         # The vnodes that are awaited, and one for the steps of the request itself.
@@ -78,11 +76,17 @@ class PendingDeletions:
         for vnode, part in moves.items():
             vnode.wait_durable(part.version, part, self.call.received_ms)
 
+    def moved(self, partition: Partition, now_ms: int) -> None:
+        """Wake the share fetches for which a log start that has moved makes room."""
+        waiters = self.loop.waiters
+        if waiters.waits_for(partition.wait_key):
+            self.loop.scheduler.soon(lambda: waiters.advanced(partition.wait_key, 0, now_ms))
+
     def settled(self) -> None:
         """Count down; answer after the last one."""
         self.outstanding -= 1
         if not self.outstanding:
-            self.call.reply_in_thread(self.response, self.offload)
+            self.call.reply_in_thread(self.response, self.loop.scheduler.offload)
 
 
 class VnodeMoves:
@@ -95,11 +99,12 @@ class VnodeMoves:
         self.results: list[tuple[Partition, DeleteRecordsPartitionResult]] = []
         self.version = -1
 
-    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+    def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
         """Settle the moves."""
         for partition, result in self.results:
             if error is None:
                 result.low_watermark = partition.log_start
+                self.pending.moved(partition, now_ms)
             else:
                 result.error_code = error
         self.pending.settled()
@@ -118,7 +123,7 @@ def handle(broker: Broker, call: Call[DeleteRecordsRequest]) -> Parked | Steps:
 
 def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> Steps:
     response = DeleteRecordsResponse(topics=[])
-    pending = PendingDeletions(call, response, broker.scheduler.offload)
+    pending = PendingDeletions(call, response, broker)
     moved: set[Vnode] = set()
     done = 0
     asked = yield from _asked(call.request)

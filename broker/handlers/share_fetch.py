@@ -14,7 +14,7 @@ Version notes: v1 the first stable one; v2 exact numbers of records (KIP-1206) a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -31,6 +31,7 @@ from broker.fetching.share_request import (
     freed,
     has_errors,
     named,
+    refused,
     response_of,
 )
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
@@ -43,6 +44,7 @@ from broker.loop.slices import (
     at_once,
     chunks,
     emptied,
+    pauses_told,
 )
 from broker.loop.waiters import ParkedCall
 from groups.errors import GroupError, InvalidRequest, ShareSessionLimitReached
@@ -69,7 +71,7 @@ def handle(broker: Broker, call: Call[ShareFetchRequest]) -> ShareFetchResponse 
     try:
         steps = _ShareFetch(broker, call).steps()
     except GroupError as error:
-        return _refused(error)
+        return refused(error)
     waits = next(steps, DONE)
     if waits is DONE:
         return PARKED
@@ -106,6 +108,8 @@ class _ShareFetch:
         # What the places of a waiting fetch are told by; whether there were pauses while they were read.
         self._by_key: dict[int, Place] = {}
         self._has_paused = False
+        # What could be acquired when it was last looked for after pauses.
+        self._prospects: dict[Place, Hashable] = {}
 
     # --- the session ----------------------------------------------------------------------------------------
 
@@ -173,7 +177,7 @@ class _ShareFetch:
         try:
             yield from self._open()
         except GroupError as error:
-            self._call.reply(_refused(error))
+            self._call.reply(refused(error))
             return PARKED
         yield from self._exchange.acknowledge(request.topics, renews=request.is_renew_ack)
         if self._call.weight_bytes > SMALL_BYTES:
@@ -224,19 +228,19 @@ class _ShareFetch:
             and not self._broker.stopping
             and self._call.connection.may_keep(self._weight_bytes(len(places)))
         )
-        if may_wait and not (yield from self._has_enough(places)):
+        self._has_paused = False
+        if may_wait and not (yield from pauses_told(self._has_enough(places), self._paused)):
             yield from self._park(places)
             return
         reader = self._reader()
-        for pause in reader.read(places):
-            self._has_paused = True
-            yield pause
+        yield from pauses_told(reader.read(places), self._paused)
+        self._has_paused = self._has_paused or reader.has_made_room
         self._data.update(reader.found)
         is_empty = not reader.count and not reader.has_error
         if may_wait and is_empty and not (self._data and (yield from has_errors(self._data))):
             if reader.steals:
-                self._look_again_ms = yield from self._queues.take_over(
-                    self._member, places, reader.records_max, now_ms
+                self._look_again_ms = yield from pauses_told(
+                    self._queues.take_over(self._member, places, reader.records_max, now_ms), self._paused
                 )
             yield from self._park(places)
             for view, position in reader.views:
@@ -245,6 +249,10 @@ class _ShareFetch:
             if reader.accepts:
                 yield from self._exchange.accept(reader.found)
             self._exchange.done()
+
+    def _paused(self) -> None:
+        """Note that what came meanwhile has not woken this fetch: before it waits, it looks again."""
+        self._has_paused = True
 
     def _reader(self) -> ShareReader:
         broker, request = self._broker, self._call.request
@@ -275,18 +283,7 @@ class _ShareFetch:
         )
 
     def _has_enough(self, places: Sequence[Place]) -> Generator[None, None, bool]:
-        """Whether the bytes that could be acquired reach `min_bytes`; 1 is the least that is asked for."""
-        wanted = self._call.request.min_bytes
-        if wanted <= 1:
-            return True
-        total = 0
-        for number, place in enumerate(places):
-            if number and not number % ITEMS_PER_STEP:
-                yield
-            total += self._queues.available_bytes(self._member, place, wanted - total)
-            if total >= wanted:
-                return True
-        return False
+        return self._queues.has_enough(self._member, places, self._call.request.min_bytes)
 
     # --- waiting --------------------------------------------------------------------------------------------
 
@@ -323,6 +320,7 @@ class _ShareFetch:
         deadline_ms, again_ms = self._deadline_ms, self._look_again_ms
         waiters.park(parked, deadline_ms=deadline_ms if again_ms is None else min(deadline_ms, again_ms))
         self._session.is_waiting = True
+        has_news = False
         for number, part in enumerate(chunks(places)):
             if number:
                 yield
@@ -330,9 +328,20 @@ class _ShareFetch:
             if not waiters.add_keys(parked, keys):
                 return
             by_key.update(keys)
-            if has_paused and any(self._queues.is_acquirable(self._member, place) for place in part):
-                waiters.resume(parked, self._broker.clock.turn_ms)
-                return
+            if has_paused and self._has_news(part):
+                has_news = True
+        if has_news and (yield from self._has_enough(places)):
+            waiters.resume(parked, self._broker.clock.turn_ms)
+
+    def _has_news(self, places: Sequence[Place]) -> bool:
+        """Whether more could be acquired than when this was asked before; each change is told of once."""
+        has_news = False
+        for place in places:
+            prospect = self._queues.prospect(self._member, place)
+            if prospect is not None and self._prospects.get(place) != prospect:
+                self._prospects[place] = prospect
+                has_news = True
+        return has_news
 
     def _alike(self) -> str | None:
         """Return the group whose waiting members all get the same, if nothing is up to the member."""
@@ -385,13 +394,3 @@ class _ShareFetch:
         # At its end, all at once, that would take 10 ms.
         yield from emptied(self._data)
         return response
-
-
-def _refused(error: GroupError) -> ShareFetchResponse:
-    return ShareFetchResponse(
-        error_code=error.code,
-        error_message=error.message,
-        acquisition_lock_timeout_ms=0,
-        responses=[],
-        node_endpoints=[],
-    )

@@ -247,6 +247,20 @@ def in_pairs(steps: WaitingSteps) -> WaitingSteps:
         yield pause
 
 
+def pauses_told(
+    steps: Generator[Item, None, Group], paused: Callable[[], None]
+) -> Generator[Item, None, Group]:
+    """Take steps, and call `paused()` before each pause between them."""
+    while True:
+        try:
+            pause = next(steps)
+        except StopIteration as end:
+            found: Group = end.value
+            return found
+        paused()
+        yield pause
+
+
 def chunks(items: Sequence[Item], *, per_step: int = ITEMS_PER_STEP) -> Iterator[Sequence[Item]]:
     """Yield the items in parts that one step can handle."""
     for start in range(0, len(items), per_step):

@@ -146,10 +146,14 @@ class Waiters:
         """Whether any call waits for this key."""
         return key in self._by_key
 
+    def all_for(self, key: int) -> list[ParkedCall]:
+        """Return the calls that wait for this key."""
+        waiting = self._by_key.get(key)
+        return [] if waiting is None else waiting.all()
+
     def waiting_for(self, key: int) -> int:
         """Return the number of calls that wait for this key."""
-        waiting = self._by_key.get(key)
-        return 0 if waiting is None else len(waiting.all())
+        return len(self.all_for(key))
 
     def advanced(self, key: int, added_bytes: int, now_ms: int) -> None:
         """Count bytes that became readable and resume the calls that now have enough."""
