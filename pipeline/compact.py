@@ -174,7 +174,7 @@ def _stage(
     writer.parquet(uri(written))
     first, last = group.entries[0].batch, group.entries[-1].batch
     files: list[File] = []
-    for path, rows in sorted(written_files(frame.sparkSession, written).items()):
+    for path, rows in sorted(written_files(written).items()):
         folders = path.parent.relative_to(written)
         serial = sum(Path(file.path).parent == folders for file in files)
         name = f"{folders / f'compact-{first:010d}-{last:010d}'}{f'-{serial}' if serial else ''}.parquet"

@@ -54,9 +54,9 @@ class JsonReader:
         self._columns = list(columns)
         self._columns_of = [attrgetter(f"f{at}") for at in range(len(columns))]
         self._converts = [
-            (f"f{at}", convert) for at, c in enumerate(columns) if (convert := _converter(c.type))
+            (at, convert) for at, column in enumerate(columns) if (convert := _converter(column.type))
         ]
-        self._required = [(f"f{at}", column.name) for at, column in enumerate(columns) if not column.nullable]
+        self._required = [(at, column.name) for at, column in enumerate(columns) if not column.nullable]
         self._names = frozenset(column.name for column in columns)
         self._rescues = rescue
         self._explain = Explainer(
@@ -69,11 +69,49 @@ class JsonReader:
 
         A value that does not fit has None in every column. Undeclared members are pairs of name and text.
         """
+        content = list(values)
+        if self._rescues:
+            return self._read_each(content)
+        rows, faults = self._decoded(content)
+        columns = [list(map(column_of, rows)) for column_of in self._columns_of]
+        try:
+            self._finish(columns, len(faults))
+        except FAULTS:  # some record does not fit, and its reason is found record by record
+            return self._read_each(content)
+        reasons: list[str | None] = [None] * len(content)
+        for at, error in faults:
+            reasons[at] = self._reason(content[at], error)
+        return columns, [None] * len(content), reasons
+
+    def _decoded(self, content: list[bytes | None]) -> tuple[list[Any], list[tuple[int, Exception]]]:
+        """Decode all values; return the rows, empty where a value cannot be decoded, and these faults."""
+        rows: list[Any] = []
+        faults: list[tuple[int, Exception]] = []
+        append, decode, empty, left = rows.append, self._decode, self._empty, iter(content)
+        while len(rows) < len(content):
+            try:
+                # A fault leaves the loop, not the iterator: entering a block for each value would cost more.
+                for value in left:
+                    append(empty if value is None else decode(value))
+            except FAULTS as error:
+                faults.append((len(rows), error))
+                append(empty)
+        return rows, faults
+
+    def _finish(self, columns: list[list[Any]], empty: int) -> None:
+        """Check and convert whole columns, in which so many rows are empty.  Raises: one of FAULTS."""
+        for at, name in self._required:
+            if columns[at].count(None) > empty:
+                raise _Missing(name)
+        for at, convert in self._converts:
+            columns[at] = [None if found is None else convert(found) for found in columns[at]]
+
+    def _read_each(self, content: list[bytes | None]) -> tuple[list[list[Any]], list[Any], list[str | None]]:
         rows: list[Any] = []
         rest: list[Any] = []
         reasons: list[str | None] = []
         read_one = self.read_one
-        for value in values:
+        for value in content:
             try:
                 row = read_one(value)
                 others = self._undeclared(value) if self._rescues else None
@@ -118,14 +156,14 @@ class JsonReader:
     def read_one(self, value: bytes | None) -> Any:
         """Read one value that must fit.  Raises: one of FAULTS."""
         row = self._empty if value is None else self._decode(value)
-        for field, name in self._required:
-            if getattr(row, field) is None:
+        for at, name in self._required:
+            if self._columns_of[at](row) is None:
                 raise _Missing(name)
         if row is not self._empty:
-            for field, convert in self._converts:
-                found = getattr(row, field)
+            for at, convert in self._converts:
+                found = self._columns_of[at](row)
                 if found is not None:
-                    setattr(row, field, convert(found))
+                    setattr(row, f"f{at}", convert(found))
         return row
 
 

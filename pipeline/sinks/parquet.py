@@ -15,10 +15,9 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import crc32c
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.errors import LedgerError
@@ -62,16 +61,14 @@ def stage(rows: DataFrame, folder: Path, layout: Layout) -> dict[Path, int]:
     if layout.max_rows_per_file:
         writer = writer.option("maxRecordsPerFile", layout.max_rows_per_file)
     writer.parquet(uri(folder))
-    return written_files(rows.sparkSession, folder)
+    return written_files(folder)
 
 
-def written_files(spark: SparkSession, folder: Path) -> dict[Path, int]:
+def written_files(folder: Path) -> dict[Path, int]:
     """Return the Parquet files below `folder` with their rows, as their footers count them."""
-    if next(folder.rglob("*.parquet"), None) is None:
-        return {}
-    written = spark.read.schema("nothing int").parquet(uri(folder))
-    counted = written.groupBy(F.col("_metadata.file_path").alias("path")).agg(F.count(F.lit(1)).alias("rows"))
-    return {Path(unquote(urlparse(row.path).path)): row.rows for row in counted.collect()}
+    import pyarrow.parquet as pq
+
+    return {path: pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet")}
 
 
 def arrange(staged: dict[Path, int], folder: Path, batch_folder: Path, ranges: list[Range]) -> list[File]:

@@ -145,3 +145,33 @@ def test_what_fits_the_columns_of_a_view_fits_the_same_columns_of_a_table(value:
     if reason is not None and "expected timestamp, got" in reason and not unfit:
         return
     assert (reason is not None) == unfit
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "n int",
+        "n int not null",
+        "n int, at timestamp",
+        "n int not null, at timestamp not null, d decimal(4,1)",
+    ],
+)
+@pytest.mark.parametrize("odd", list(range(64)))
+def test_a_batch_reads_as_its_records_do_one_by_one(columns: str, odd: int) -> None:
+    """Whole columns are read at once where all fits; faults of any kind change nothing else."""
+    kinds: list[bytes | None] = [
+        b'{"n":1,"at":1700000000000,"d":1.5}',
+        b'{"n":"x"}',
+        None,
+        b'{"at":"2013-01-01T00:00:00Z"}',
+        b'{"n":2,"at":"no time","d":1e9}',
+        b"junk",
+    ]
+    values = [kind for at, kind in enumerate(kinds) if odd & 1 << at] * 2
+    declared = parse_columns(columns)
+    reader = JsonReader(declared)
+    alone = [reader.read([value]) for value in values]
+    read, rest, reasons = reader.read(values)
+    assert read == [[found[at][0] for found, _, _ in alone] for at in range(len(declared))]
+    assert rest == [found[0] for _, found, _ in alone]
+    assert reasons == [found[0] for _, _, found in alone]
