@@ -8,8 +8,9 @@ Source and table are compared by counts and by two sums that no order changes: t
 of a 64-bit hash of each row, its offset included. The source's rows are made by the very code that lands.
 Only where they differ are offsets looked at one by one, to tell what is missing, extra, doubled or changed.
 
-What the broker has deleted since (retention, compaction) cannot be compared and is told apart from loss:
-rows of offsets before the earliest are left out, and rows whose record has vanished in between are `extra`.
+What the broker has deleted since cannot be compared and is told apart from loss: rows of offsets before the
+earliest are left out, and so are rows of a compacted topic whose record has vanished in between; elsewhere
+those are `extra`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from pipeline import rows
+from pipeline.compacted import compacted_topics
 from pipeline.compare import HASH, Bounds, Finding, Place, compared
 from pipeline.config import Job
 from pipeline.errors import LedgerError
@@ -48,7 +50,8 @@ def audit(spark: SparkSession, job: Job, ledger: Ledger, earliest: Positions) ->
     first = _first_batches(ledger)
     table = _hashed(_landed(spark, job, ledger, first), shape)
     bad = {(row.topic, row.partition): row["count"] for row in _bad(parsed).collect()}
-    return compared(bounds, source, table, bad)
+    compacted = compacted_topics(job.source.bootstrap, job.source.security, job.source.topics)
+    return compared(bounds, source, table, bad, compacted=compacted)
 
 
 def _bounds(ledger: Ledger, job: Job, earliest: Positions) -> Bounds:

@@ -54,10 +54,11 @@ def lines_of(job: Job, findings: list[Finding]) -> list[str]:
     for found in findings:
         counts = f"{found.table.rows:,} rows, {found.source.bad:,} bad, {found.empty:,} without a record"
         unseen = f"; {found.unseen:,} older ones are no longer on the broker" if found.unseen else ""
+        removed = f"; compaction has removed {found.removed:,} since" if found.removed else ""
         verdict = "equal    " if found.equal else "DIFFERENT"
         lines.append(
             f"  {verdict} {found.topic}-{found.partition} offsets {found.begin:,} to {found.until:,}: "
-            f"{counts}{unseen}"
+            f"{counts}{unseen}{removed}"
         )
         lines += [f"            {difference}" for difference in found.differences]
     different = sum(not found.equal for found in findings)

@@ -6,12 +6,13 @@ where the sums differ are offsets looked at one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.compacted import still_there
 from pipeline.shape import OURS
 
 HASH = f"{OURS}hash"
@@ -51,7 +52,14 @@ class Finding:
     """Offsets without a record: transaction markers, compacted or filtered records."""
     source: Side
     table: Side
+    removed: int = 0
+    """Rows of the table whose records compaction has removed since; they are not compared."""
     differences: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """The partition."""
+        return self.topic, self.partition
 
     @property
     def equal(self) -> bool:
@@ -59,16 +67,39 @@ class Finding:
         return not self.differences
 
 
-def compared(bounds: Bounds, source: DataFrame, table: DataFrame, bad: Mapping[Place, int]) -> list[Finding]:
-    """Compare both sides; `bad` is the number of records of each partition that did not fit."""
+def compared(
+    bounds: Bounds,
+    source: DataFrame,
+    table: DataFrame,
+    bad: Mapping[Place, int],
+    *,
+    compacted: Collection[str] = (),
+) -> list[Finding]:
+    """Compare both sides; `bad` is the number of records of each partition that did not fit.
+
+    What is only in the table is no difference in `compacted` topics.
+    """
     if any(unseen for _, unseen, _, _ in bounds):
         # Rows older than the broker's first offset have nothing to be compared with.
         table = _bounded(table, bounds)
+    landed = _rows(table, compacted)
+    table = still_there(table, source, compacted)
     ours, theirs = _sides(table), _sides(source)
     findings = [
         _finding(place, unseen, begin, until, theirs, ours, bad) for place, unseen, begin, until in bounds
     ]
+    findings = [
+        replace(found, removed=max(0, landed.get(found.place, 0) - found.table.rows)) for found in findings
+    ]
     return list(_explained(findings, source, table))
+
+
+def _rows(table: DataFrame, topics: Collection[str]) -> dict[Place, int]:
+    """Return the rows of each partition of some topics."""
+    if not topics:
+        return {}
+    counted = table.where(F.col("topic").isin(*topics)).groupBy("topic", "partition").count()
+    return {(row.topic, row.partition): row["count"] for row in counted.collect()}
 
 
 def _sides(hashed: DataFrame) -> dict[Place, Side]:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pipeline import rows
+from pipeline.compacted import HAS_VALUE, KEY, PLACE, compacted_topics, must_be_there
 from pipeline.compare import HASH, Bounds, Finding, Place, compared
 from pipeline.config import Job
 from pipeline.copy_state import CopyState
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Batches = Iterator["pyarrow.RecordBatch"]
-PLACED = "topic string, partition int, offset long, hash long"
+PLACED = f"topic string, partition int, offset long, hash long, {KEY} long, {HAS_VALUE} boolean"
 
 
 def audit_topics(spark: SparkSession, job: Job, copy: CopyState, earliest: Positions) -> list[Finding]:
@@ -48,7 +49,11 @@ def audit_topics(spark: SparkSession, job: Job, copy: CopyState, earliest: Posit
     read = read_range(spark, job, _positions(bounds, 1), _positions(bounds, 2))
     source = rows.mapped(_hashed(rows.parse(read, shape_of(job))), _staying(left_out), PLACED)
     target = rows.mapped(_hashed(_target(spark, job, maps)), _translated(job, maps, bounds), PLACED)
-    return compared(bounds, _compared(source), _compared(target), {})
+    ours = compacted_topics(job.source.bootstrap, job.source.security, job.source.topics)
+    names = {job.target_topic(topic): topic for topic in job.source.topics}
+    theirs = compacted_topics(job.target_bootstrap, job.target_security, names)
+    source = must_be_there(source, target, {names[name] for name in theirs})
+    return compared(bounds, _compared(source), _compared(target), {}, compacted=ours)
 
 
 def _bound(
@@ -119,7 +124,10 @@ def _hashed(records: DataFrame) -> DataFrame:
     nulls = [F.col(name).isNull().cast("string") for name in ("key", "value")]
     headers = F.to_json(F.struct("headers"), {"ignoreNullFields": "false"})
     hashed = F.xxhash64(*parts, *nulls, headers).alias("hash")
-    return records.select("topic", "partition", "offset", hashed)
+    key = F.xxhash64("key").alias(KEY)
+    return records.select(
+        "topic", "partition", "offset", hashed, key, F.col("value").isNotNull().alias(HAS_VALUE)
+    )
 
 
 def _compared(placed: DataFrame) -> DataFrame:
@@ -167,16 +175,14 @@ def _moving(move: Callable[[Place, int], tuple[str, int] | None]) -> Callable[[B
         import pyarrow
 
         for batch in batches:
-            kept: dict[str, list[Any]] = {"topic": [], "partition": [], "offset": [], "hash": []}
-            for topic, partition, offset, hashed in zip(
-                *(column.to_pylist() for column in batch), strict=True
-            ):
-                found = move((topic, partition), offset)
-                if found is not None:
-                    for name, value in zip(kept, (found[0], partition, found[1], hashed), strict=True):
-                        kept[name].append(value)
-            types = [pyarrow.string(), pyarrow.int32(), pyarrow.int64(), pyarrow.int64()]
-            arrays = [pyarrow.array(kept[name], kind) for name, kind in zip(kept, types, strict=True)]
-            yield pyarrow.RecordBatch.from_arrays(arrays, names=list(kept))
+            places = zip(*(batch.column(name).to_pylist() for name in PLACE), strict=True)
+            found = [move((topic, partition), offset) for topic, partition, offset in places]
+            taken = pyarrow.array([at for at, to in enumerate(found) if to is not None], pyarrow.int64())
+            topics = pyarrow.array([to[0] for to in found if to is not None], pyarrow.string())
+            offsets = pyarrow.array([to[1] for to in found if to is not None], pyarrow.int64())
+            rest = batch.take(taken)
+            given = {"topic": topics, "offset": offsets}
+            arrays = [given.get(name, rest.column(name)) for name in batch.schema.names]
+            yield pyarrow.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
     return moved

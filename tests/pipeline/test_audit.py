@@ -23,7 +23,14 @@ def world(spark: Any, tmp_path: Path) -> World:
     return made
 
 
-def compared(world: World, monkeypatch: pytest.MonkeyPatch, frame: Any, earliest: int = 0) -> Finding:
+def compared(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    frame: Any,
+    earliest: int = 0,
+    compacted: frozenset[str] = frozenset(),
+) -> Finding:
+    monkeypatch.setattr("pipeline.audit.compacted_topics", lambda *_: compacted)
     monkeypatch.setattr("pipeline.audit.read_range", lambda *_: frame.where(f"offset >= {earliest}"))
     [finding] = audit(world.spark, world.job, world.open().ledger, {"t": {"0": earliest}})
     return finding
@@ -40,6 +47,26 @@ def test_a_table_that_holds_what_its_topic_holds_is_equal(
 def test_offsets_without_a_record_are_told_from_loss(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     found = compared(world, monkeypatch, records(world.spark, VALUES).where("offset != 2"))
     assert (found.equal, found.empty) == (True, 1)
+
+
+def test_rows_whose_records_compaction_has_removed_are_told_from_extra_ones(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = records(world.spark, VALUES).where("offset not in (0, 3)")
+    found = compared(world, monkeypatch, there, compacted=frozenset({"t"}))
+    assert (found.equal, found.removed, found.table.rows, found.source.bad) == (True, 2, 2, 1), found
+    assert not compared(world, monkeypatch, there).equal
+
+
+def test_a_row_that_is_missing_or_different_is_a_difference_in_a_compacted_topic_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = records(world.spark, [b'{"a":7}', b'{"a":1}', b'{"a":2}']).where("offset > 1 or offset = 0")
+    found = compared(world, monkeypatch, changed, compacted=frozenset({"t"}))
+    assert found.differences == (
+        "1 offsets missing in the table: 2",
+        "1 offsets different in the table: 0",
+    )
 
 
 def test_changed_missing_and_extra_rows_are_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

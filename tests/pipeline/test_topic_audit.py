@@ -21,11 +21,13 @@ SCHEMA = (
 )
 
 
-def records(spark: Any, topic: str, values: dict[int, bytes | None]) -> Any:
+def records(
+    spark: Any, topic: str, values: dict[int, bytes | None], keys: dict[int, bytes] | None = None
+) -> Any:
     from datetime import UTC, datetime
 
     at = datetime(2013, 1, 1, tzinfo=UTC)
-    rows = [(None, value, topic, 0, offset, at, None) for offset, value in values.items()]
+    rows = [((keys or {}).get(offset), value, topic, 0, offset, at, None) for offset, value in values.items()]
     return spark.createDataFrame(rows, SCHEMA)
 
 
@@ -38,13 +40,18 @@ def audited(
     came: list[MapRecord] | None = None,
     earliest: int = 0,
     kept: int = 0,
+    compacted: dict[str, set[str]] | None = None,
+    keys: dict[int, bytes] | None = None,
 ) -> Finding:
+    """Compare; `compacted` are topics by broker, `keys` those of the offsets of both sides."""
+    brokers = compacted or {}
+    monkeypatch.setattr(topic_audit, "compacted_topics", lambda at, *_: brokers.get(at, set()))
 
     def read_range(_spark: Any, _job: Any, start: Any, _end: Any) -> Any:
-        return records(spark, "t", source).where(f"offset >= {start['t']['0']}")
+        return records(spark, "t", source, keys).where(f"offset >= {start['t']['0']}")
 
     monkeypatch.setattr(topic_audit, "read_range", read_range)
-    monkeypatch.setattr(topic_audit, "_target", lambda *_: records(spark, "there", target))
+    monkeypatch.setattr(topic_audit, "_target", lambda *_: records(spark, "there", target, keys))
     copied = [
         MapRecord(
             job="a",
@@ -96,6 +103,30 @@ def test_another_value_order_or_number_is_named_by_the_offsets_of_the_source(
         "1 offsets missing in the table: 5",
         "3 offsets different in the table: 0, 1, 4",
     )
+
+
+KEYS = {0: b"x", 1: b"y", 4: b"x", 5: b"z", 10: b"x", 11: b"y", 13: b"x", 14: b"z"}
+
+
+def test_a_copy_that_is_compacted_may_lack_all_but_the_last_of_each_key(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"b:1": {"there"}}
+    source: dict[int, bytes | None] = {0: b"a", 1: b"b", 4: b"c", 5: None}
+    lacks: dict[int, bytes | None] = {11: b"b", 13: b"c"}
+    assert audited(spark, monkeypatch, source, lacks, compacted=there, keys=KEYS).equal
+    assert not audited(spark, monkeypatch, source, lacks, keys=KEYS).equal
+    lost: dict[int, bytes | None] = {10: b"a", 11: b"b"}
+    found = audited(spark, monkeypatch, source, lost, compacted=there, keys=KEYS)
+    assert found.differences == ("1 offsets missing in the table: 4",)
+
+
+def test_a_source_that_was_compacted_since_lacks_what_its_copy_has(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = {offset: value for offset, value in SOURCE.items() if offset != 1}
+    found = audited(spark, monkeypatch, source, TARGET, compacted={COPY.source.bootstrap: {"t"}})
+    assert (found.equal, found.removed) == (True, 1), found.differences
 
 
 def test_what_either_side_has_deleted_since_is_not_compared(
