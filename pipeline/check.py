@@ -167,6 +167,7 @@ def _target(job: Job) -> str:
     target = Target(job, target_client(job), in_a_hurry=True)
     target.check_settings()
     there = existing_topics(job.target_bootstrap, job.target_security, in_a_hurry=True)
+    target.check_topics(there)
     missing = [name for name in target.topics.values() if name not in there]
     made = f"; a run makes {', '.join(missing)}" if missing else ""
     count_there = len(target.topics) - len(missing)

@@ -9,7 +9,7 @@ group's last commit); the map keeps them, too, and has them set again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from pipeline.offset_map import MAP_TOPIC, MapRecord, decoded
 from pipeline.positions import Positions
 from pipeline.security import librdkafka_options
 from pipeline.sinks.patience import when_ready
+from pipeline.sinks.target_topics import check_configs, check_topics
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transactional_producer
 from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 
@@ -43,6 +44,7 @@ class Target:
         require_client()
         seconds = HURRY_SECONDS if in_a_hurry else GREETING_SECONDS
         reachable(job.target_bootstrap, encrypts=job.target_security.encrypts, within_seconds=seconds)
+        self._greeting_seconds = seconds
         self.job = job
         self.settings = dict(settings)
         self.group = f"kawal-{job.job.kind}-{job.name}"
@@ -52,11 +54,21 @@ class Target:
             name: str(value).lower() if isinstance(value, bool) else str(value)
             for name, value in job.target.configs.items()
         }
+        for target in self.topics.values():
+            check_configs(target, self._configs)
 
     def check_settings(self) -> None:
         """Let the client look at its settings, without a connection.  Raises: TargetError."""
         with self._admin():
             pass
+
+    def check_topics(self, known: Container[str]) -> None:
+        """Refuse those of the `known` topics that cannot hold a copy.  Raises: TargetError."""
+        check_topics(
+            self.settings,
+            [target for target in self.topics.values() if target in known],
+            within_seconds=self._greeting_seconds,
+        )
 
     def prepare(self, partitions: Mapping[str, int], configs: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Create the topics that are missing, and partitions; return a sentence for each thing done.
@@ -65,6 +77,7 @@ class Target:
         """
         with self._admin() as admin:
             known = admin.list_topics(timeout=SECONDS).topics
+            self.check_topics(known)
             done = []
             if MAP_TOPIC not in known:
                 self._create(admin, MAP_TOPIC, 1, {"cleanup.policy": "compact"})
