@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
+from broker.catalogue.topics import Topic
 from broker.core import Broker
 from broker.handlers import APIS
 from broker.loop.histogram import Histogram
@@ -254,14 +255,24 @@ def _vnodes(broker: Broker) -> Iterator[VnodeState]:
 
 def partition_steps(broker: Broker) -> Generator[None, None, list[PartitionState]]:
     """Return the state of partitions, up to the limit: the end of a view over a log may take a look at it."""
+    catalogue = broker.catalogue
     every = (
-        broker.topics.partition(topic, index)
-        for topic in broker.catalogue.by_name.values()
+        (topic, index)
+        for topic in catalogue.by_name.values()
         if topic.recorded
         for index in range(topic.partition_count)
     )
-    shown = islice(every, broker.config.kawal_metrics_partitions_max)
-    return (yield from made_of(shown, _partition_state))
+    # Topics come and go between the steps.
+    shown = list(islice(every, broker.config.kawal_metrics_partitions_max))
+
+    def state_of(place: tuple[Topic, int]) -> PartitionState | None:
+        topic, index = place
+        if catalogue.by_id.get(topic.topic_id) is not topic:
+            return None
+        return _partition_state(broker.topics.partition(topic, index))
+
+    made = yield from made_of(shown, state_of)
+    return [state for state in made if state is not None]
 
 
 def _partition_state(partition: Partition) -> PartitionState:

@@ -114,7 +114,11 @@ class TopicResource:
 
     def inherited(self, name: str) -> str:
         """Return the server's default."""
-        return text_of(server_default(TOPIC_KEYS[name], self._metadata.config)) or ""
+        key = TOPIC_KEYS.get(name)
+        if key is None:
+            # The server has no settings for what Kafka does not know.
+            return text_of(KAWAL_TOPIC_KEYS[name].default) or ""
+        return text_of(server_default(key, self._metadata.config)) or ""
 
     def not_a_list(self, operation: str, name: str) -> str:
         """Return Kafka's words."""

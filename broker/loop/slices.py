@@ -62,11 +62,17 @@ class Pace:
 class Until:
     """Yielded by steps that go on when something has happened, and need no slices until then."""
 
-    __slots__ = ("start",)
+    __slots__ = ("here", "start")
 
-    def __init__(self, start: Callable[[Callable[[], None]], None]) -> None:
-        """`start(resume)` begins what is waited for; `resume()` is called once, at its end."""
+    def __init__(
+        self, start: Callable[[Callable[[], None]], None], here: Callable[[], None] | None = None
+    ) -> None:
+        """`start(resume)` begins what is waited for; `resume()` is called once, at its end.
+
+        `here()` does it on the spot instead, for those that cannot wait; None if that is impossible.
+        """
         self.start = start
+        self.here = here
 
 
 Steps = Generator[None, None, Any]
@@ -166,7 +172,7 @@ def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, No
 
         offload(do_it, done)
 
-    yield Until(start)
+    yield Until(start, do_it)
     if failed:
         raise failed[0]
     return made[0]

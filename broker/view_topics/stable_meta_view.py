@@ -95,9 +95,10 @@ class StableMetaPartition(DatabasePartition):
 
     def part_of(self, entry: VersionedEntry) -> Readable | None:
         """Return what the ordinary view shows of a batch, at its offsets.  Raises: ProtocolError."""
-        for _ in self._look_into(entry, SliceBudget()):
+        for pause in self._look_into(entry, SliceBudget()):
             # Usually known already, except in lookups by time and when memory is short.
-            continue
+            if pause is not None and pause.here is not None:
+                pause.here()
         found = self._known(entry) if self._is_stored(entry) else None
         if found is None or found.batch is None:
             return None

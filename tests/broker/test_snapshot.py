@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from broker.loop.slices import ITEMS_PER_STEP, at_once
 from broker.loop.stats import Cause
-from broker.snapshot import PartitionState, Snapshot, not_ready
+from broker.snapshot import PartitionState, Snapshot, not_ready, partition_steps
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -11,6 +14,7 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, fetching, producing, send
 from tests.broker.numbered import dedup_topic, numbered, sent
+from tests.broker.topic_requests import deleted
 from wal.memory_disk import MemoryDisk
 
 
@@ -55,6 +59,19 @@ def test_partitions_beyond_the_limit_are_counted() -> None:
     ]  # fmt: skip
     assert snapshot.gauges["partitions"] == 8
     assert snapshot.gauges["partitions_without_metrics"] == 3
+
+
+def test_topics_may_come_and_go_between_the_steps_of_a_snapshot() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    for name in ("a", "b", "c"):
+        create(client, name, partitions=ITEMS_PER_STEP)
+    steps = partition_steps(gateway.broker)
+    next(steps)
+    deleted(client, "b")
+    create(client, "d")
+    states = at_once(steps)
+    assert Counter(state.topic for state in states) == {"a": ITEMS_PER_STEP, "c": ITEMS_PER_STEP}
 
 
 def test_connections_bytes_and_waiting_fetches_are_told() -> None:

@@ -35,6 +35,7 @@ def test_each_resource_is_kept_by_its_own_record(gateway: Gateway) -> None:
 def test_lists_that_are_not_set_begin_with_what_holds(gateway: Gateway) -> None:
     broker = gateway.broker
     assert find_resource(broker, ResourceType.TOPIC, "t").inherited("cleanup.policy") == "delete"
+    assert find_resource(broker, ResourceType.TOPIC, "t").inherited("kawal.session.headers") == ""
     assert find_resource(broker, ResourceType.BROKER, "1").inherited("log.cleanup.policy") == "delete"
     assert find_resource(broker, ResourceType.GROUP, "g").inherited("anything") == ""
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from protocol.compression import Codec
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, offset_of, records_of, send
 from tests.broker.topic_changes import alter, delete, grow, told
 from tests.broker.views import PLACE, make_view, origin, read_all
+from views.opening import SMALL_CONTENT_BYTES
 
 
 def made(**settings: Any) -> tuple[Gateway, Client]:
@@ -140,3 +142,11 @@ def test_the_views_of_other_databases_tell_their_changes_only() -> None:
     assert [told(record) for record in read_all(client, "far")][-1] == ("alter", "u")
     assert [told(record) for record in read_all(client, "only")] == [("alter", "t")]
     assert gateway.broker.catalogue.meta_views == {"default": 3, "d": 1}
+
+
+def test_a_lookup_by_time_opens_large_batches_on_the_spot() -> None:
+    _, client = made()
+    large = batch(bytes(2 * SMALL_CONTENT_BYTES), key=b"k", codec=Codec.GZIP)
+    send(client, "t", large)
+    found = offset_of(client, "some", START_MS)
+    assert (found.error_code, found.timestamp) == (0, START_MS)
