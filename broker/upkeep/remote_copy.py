@@ -26,7 +26,8 @@ from wal.errors import WalError
 from wal.log_view import LogView
 from wal.objects import Fenced, ObjectStoreError, StoreRefuses
 from wal.remote.formats import RemoteDamaged
-from wal.remote.uploader import RemoteAhead, RoundReport, Uploader
+from wal.remote.same_history import RemoteAhead
+from wal.remote.uploader import RoundReport, Uploader
 from wal.store import META, VNODE_PREFIX
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class _Round:
             self.probed = True
         is_first = uploader.cut is None
         if is_first:
-            uploader.take_over(wall_ms)
+            uploader.take_over(self._views, wall_ms)
         self.report = uploader.round(self._views, budget_bytes=self._budget_bytes, now_ms=wall_ms)
         orphans = uploader.sweep(wall_ms) if is_first else []
         if orphans:

@@ -94,8 +94,6 @@ class LogUpload:
         self._small = {"manifest": cut.manifest, "checkpoint": cut.checkpoint, "snapshot": cut.snapshot}
         self._manifest_of = tuple(self._segments)
         self._is_checked = not self._segments
-        self.known_sequence = cut.durable_sequence
-        """The first frame that the copy in the store does not have."""
         self.garbage: list[str] = []
         """Keys that the next cut will not lead to."""
         self.problem = ""
@@ -114,7 +112,6 @@ class LogUpload:
         self._store_state("snapshot", SNAPSHOT_NAMES, view, budget)
         self._store_manifest(budget)
         growing = self._growing
-        self.known_sequence = view.durable_sequence
         return LogCut(
             durable_sequence=view.durable_sequence,
             segments_missing=missing,

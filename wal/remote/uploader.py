@@ -13,8 +13,9 @@ set: a process that lost its place, or a request of it that arrives late, can ch
 A copy that could be restored stays one: while closed segments are left over from a round, the cut stays at
 the last moment that was whole.  Only the first copy of data that exists is made piece by piece.
 
-The cut never goes back: a data directory that is older than the copy, as after an old disk was put back, is
-refused with a sentence, and the copy stays as it is.
+The cut never goes back: a data directory that is older than the copy, as after an old disk was put back, or
+that has another history, is refused with a sentence (`wal.remote.same_history`). The copy stays as it is, and
+the process that keeps it goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from wal.disk import Disk
-from wal.errors import StoreError
 from wal.log_view import LogView
 from wal.objects import Fenced, NoSuchObject, ObjectStore, swap
 from wal.remote.formats import (
@@ -38,11 +38,8 @@ from wal.remote.formats import (
     seal,
 )
 from wal.remote.log_upload import Budget, LogUpload
+from wal.remote.same_history import refuse_another_history
 from wal.store import STORE_FORMAT, StoreIdentity
-
-
-class RemoteAhead(StoreError):
-    """The copy has what the data directory does not: it must not be replaced."""
 
 
 class RoundReport(NamedTuple):
@@ -88,17 +85,17 @@ class Uploader:
 
     # --- taking over -----------------------------------------------------------------------------------
 
-    def take_over(self, now_ms: int) -> None:
-        """Read what is there, and fence the process that kept it.
+    def take_over(self, views: Mapping[str, LogView], now_ms: int) -> None:
+        """Read what is there, and fence the process that kept it, unless the copy must not be replaced.
 
-        Raises: ObjectStoreError; RemoteDamaged.
+        Raises: RemoteAhead, and nothing is changed; ObjectStoreError; RemoteDamaged; DiskError.
         """
         found, self._etag = self._read_cut()
         epoch, number, logs = 1, 0, dict[str, LogCut]()
         if found is not None:
             epoch = found.epoch + (found.incarnation != self._incarnation)
             number, logs = found.number, found.logs
-        uploads = {name: self._open_log(name, epoch, log) for name, log in logs.items()}
+        uploads = {name: self._open_log(name, epoch, log, views.get(name)) for name, log in logs.items()}
         self._set_cut(self._new_cut(epoch, number, now_ms, logs))
         self._logs = uploads
 
@@ -111,29 +108,33 @@ class Uploader:
             return None, None
         return open_cut(found.data, f"{self._store.name}/{key}"), found.etag
 
-    def _open_log(self, name: str, epoch: int, log: LogCut | None) -> LogUpload:
-        manifest = None
+    def _open_log(
+        self, name: str, epoch: int, log: LogCut | None = None, view: LogView | None = None
+    ) -> LogUpload:
+        manifest, key, folder = None, f"{self._prefix}/{name}", f"{self._path}/{name}"
         if log is not None and log.manifest is not None:
-            manifest = read_manifest(self._store, f"{self._prefix}/{name}", log)
+            manifest = read_manifest(self._store, key, log)
+        if log is not None and view is not None:
+            refuse_another_history(
+                self._disk, folder, view, log, manifest, copy=f"{self._store.name}/{self._prefix}"
+            )
         return LogUpload(
-            self._store, self._disk, folder=f"{self._path}/{name}", key=f"{self._prefix}/{name}",
-            epoch=epoch, cut=log, manifest=manifest,
-        )  # fmt: skip
+            self._store, self._disk, folder=folder, key=key, epoch=epoch, cut=log, manifest=manifest
+        )
 
     # --- a round ---------------------------------------------------------------------------------------
 
     def round(self, views: Mapping[str, LogView], *, budget_bytes: int, now_ms: int) -> RoundReport:
         """Bring the copy up to the moment of `views`, the catalogue's log `meta` among them.
 
-        Raises: Fenced, which is final; ObjectStoreError; RemoteAhead, LocalDamage; DiskError.
+        Raises: Fenced, which is final; ObjectStoreError; LocalDamage; DiskError.
         """
         assert self._cut is not None, "take_over comes first"
-        self._refuse_older(views)
         budget = Budget(budget_bytes)
         logs: dict[str, LogCut] = {}
         for name, view in views.items():
             if name not in self._logs:
-                self._logs[name] = self._open_log(name, self._cut.epoch, None)
+                self._logs[name] = self._open_log(name, self._cut.epoch)
             logs[name] = self._logs[name].bring_up(view, budget)
         missing = sum(log.segments_missing for log in logs.values())
         was_complete = bool(self._cut.logs) and not self._cut.segments_missing
@@ -143,17 +144,6 @@ class Uploader:
             self._bury(views, now_ms)
         problems = [log.problem for log in self._logs.values() if log.problem]
         return RoundReport(budget.uploaded_bytes, missing, "; ".join(problems[:3]))
-
-    def _refuse_older(self, views: Mapping[str, LogView]) -> None:
-        for name, view in views.items():
-            log = self._logs.get(name)
-            if log is not None and log.known_sequence > view.durable_sequence:
-                raise RemoteAhead(
-                    f"{self._path}/{name} ends with frame {view.durable_sequence - 1}, but its copy in "
-                    f"{self._store.name}/{self._prefix} with frame {log.known_sequence - 1}: the directory"
-                    " is older than the copy, which was left as it is; restore the directory from it with"
-                    " 'kawal restore', or give the server another prefix"
-                )
 
     def _new_cut(self, epoch: int, number: int, now_ms: int, logs: Mapping[str, LogCut]) -> Cut:
         return Cut(

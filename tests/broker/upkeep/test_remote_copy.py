@@ -131,7 +131,7 @@ def test_a_process_that_was_fenced_stops_and_says_so() -> None:
         copied.objects, copied.gateway.disk, path=broker.store.path, identity=broker.store.identity,
         incarnation="b", delete_delay_ms=1_000,
     )  # fmt: skip
-    other.take_over(0)
+    other.take_over({}, 0)
     send(copied.gateway.client(), "t", batch(b"one"))
     copied.gateway.advance(6_000)
     assert copied.is_in(CopyState.STOPPED)

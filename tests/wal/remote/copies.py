@@ -68,7 +68,7 @@ class Node:
     def round(self, *, budget_bytes: int = LARGE) -> RoundReport:
         """Upload what is missing."""
         if self.uploader.cut is None:
-            self.uploader.take_over(self.now_ms)
+            self.uploader.take_over(self.views(), self.now_ms)
         return self.uploader.round(self.views(), budget_bytes=budget_bytes, now_ms=self.now_ms)
 
 

@@ -29,7 +29,7 @@ def test_a_name_that_got_no_answer_is_never_used_for_other_bytes() -> None:
     faults = [ObjectFault.LATE]
     node = Node(MemoryObjects())
     node.append(b"one")
-    node.uploader.take_over(0)
+    node.uploader.take_over(node.views(), 0)
     node.objects.hook = lambda call: faults.pop() if faults and "/wal/" in call.key else None
     with pytest.raises(StoreAway):
         node.round()
@@ -47,7 +47,7 @@ def test_a_name_that_got_no_answer_is_never_used_for_other_bytes() -> None:
 def test_a_checkpoint_beyond_the_moment_is_not_part_of_it() -> None:
     node = Node(MemoryObjects())
     node.append(b"one")
-    node.uploader.take_over(0)
+    node.uploader.take_over(node.views(), 0)
     views = node.views()
     node.append(b"two")
     node.log.close(node.now_ms)  # writes a checkpoint
@@ -69,7 +69,7 @@ def test_a_checkpoint_of_a_round_that_failed_later_is_part_of_the_next_cut() -> 
     node = Node(failing_once("/manifest/"))
     node.append(*[b"x" * 20_000] * 6)
     node.log.close(node.now_ms)  # writes a checkpoint
-    node.uploader.take_over(0)
+    node.uploader.take_over(node.views(), 0)
     views = node.views()
     with pytest.raises(StoreAway):
         node.uploader.round(views, budget_bytes=1 << 30, now_ms=0)

@@ -14,7 +14,7 @@ from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway
 from wal.remote.formats import CUT, RemoteDamaged, open_cut
 from wal.remote.log_upload import LocalDamage
-from wal.remote.uploader import RemoteAhead
+from wal.remote.same_history import RemoteAhead
 
 SMALL, LARGE = b"x" * 100, b"y" * 20_000
 
@@ -61,7 +61,7 @@ def test_what_is_not_synced_is_not_uploaded() -> None:
 def test_all_logs_are_at_one_moment() -> None:
     node = Node(MemoryObjects())
     node.append(b"one")
-    node.uploader.take_over(0)
+    node.uploader.take_over(node.views(), 0)
     views = node.views()
     node.record(b"later")
     node.append(b"later")
@@ -277,7 +277,7 @@ def test_an_object_without_an_answer_is_not_taken_for_the_one_that_replaces_it()
     """Seed 19 of the simulation: it was swept as an orphan, then accepted as uploaded, then removed."""
     node = Node(MemoryObjects())
     node.append(*[LARGE] * 6)
-    node.uploader.take_over(0)
+    node.uploader.take_over(node.views(), 0)
     faults = [ObjectFault.LOST]
     node.objects.hook = lambda call: faults.pop() if faults and call.key.endswith(".wal") else None
     with pytest.raises(StoreAway):
