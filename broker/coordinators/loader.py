@@ -1,7 +1,8 @@
 """Replaying a coordinator's topic at the start, in slices, so that other requests are served meanwhile.
 
 A partition whose replay has ended is served at once.  One that the disk cannot read is retried; one with
-records that this version cannot understand stays refused, because serving it would lose progress.
+records that this version cannot understand, or on a log whose end is damaged, stays refused, because serving
+it would lose progress: what was committed last would be forgotten without a word.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from protocol.errors import ProtocolError
 from protocol.record_reader import iter_records
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
-from wal.errors import WalError
+from wal.errors import LogDamaged, WalError
 from wal.segment import FileRange
 from wal.transactions import read_marker
 
@@ -39,6 +40,9 @@ LOAD_SLICE_NS: Final = 2_000_000
 
 LOAD_AGAIN_MS: Final = 1_000
 """The pause before the retry of a partition that the disk could not read."""
+
+BEHIND_ALL: Final = 1 << 63
+"""A version behind all segments: damage from it on is that of the log's end."""
 
 DONE: Final = object()
 
@@ -76,6 +80,10 @@ class Loader:
         replayed_bytes, clock_ns = 0, self._loop.stats.clock_ns
         ends_ns = clock_ns() + LOAD_SLICE_NS
         while self._waiting:
+            if (damage := self._damaged_end(self._waiting[0])) is not None:
+                self._report("is not served, as its last records are unknown", damage)
+                self._waiting.popleft()
+                continue
             try:
                 for size_bytes in self._replay(self._waiting[0]):
                     replayed_bytes += size_bytes
@@ -106,6 +114,12 @@ class Loader:
 
     def _report(self, outcome: str, error: Exception) -> None:
         logger.error("partition %d of %s %s: %s", self._waiting[0], self._topic.name, outcome, error)
+
+    def _damaged_end(self, index: int) -> LogDamaged | None:
+        """Return the damage behind which the log of a partition cannot be read, up to a repair."""
+        if not self._is_wanted():
+            return None
+        return self._metadata.topics.partition(self._topic, index).vnode.log.damage_from(BEHIND_ALL)
 
     def _replay(self, index: int) -> Iterator[int]:
         """Replay a partition a record at a time, yielding the size of each in bytes."""

@@ -23,7 +23,9 @@ from protocol.messages.list_groups import ListGroupsRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, committing, fetching_offsets, join
 from tests.broker.kit import batch, create, fetched, fetching, send, values
+from tests.sim.damage import changed
 from wal.memory_faults import failing
+from wal.memory_image import KEEP_ALL
 
 GROUPS = [f"group-{number}" for number in range(12)]
 
@@ -177,3 +179,41 @@ def slices_until_loaded(gateway: Gateway) -> int:
         gateway.broker.scheduler.run()
         slices += 1
     return slices
+
+
+def test_progress_is_not_told_from_a_log_whose_last_records_are_unknown(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Bug: OffsetFetch told what had been committed before the damage, without an error."""
+    gateway.crash()
+    vnode = gateway.partition("__consumer_offsets", partition_of(gateway, GROUPS[0])).vnode
+    damaged = {
+        name for name in GROUPS
+        if gateway.partition("__consumer_offsets", partition_of(gateway, name)).vnode is vnode
+    }  # fmt: skip
+    path = next(
+        path
+        for path in sorted(gateway.disk.files())
+        if f"vnode-{vnode.index}/" in path and path.endswith(".wal")
+    )
+    gateway.disk = changed(gateway.disk.crash(KEEP_ALL), path, half_of_it_flipped)
+
+    gateway.open_again()
+    with caplog.at_level(logging.ERROR):
+        gateway.advance(10_000)
+
+    assert (
+        gateway.partition("__consumer_offsets", partition_of(gateway, GROUPS[0])).vnode.log.damage is not None
+    )
+    assert caplog.text.count("is not served, as its last records are unknown") >= 1
+    client = gateway.client()
+    for name in GROUPS:
+        expected = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if name in damaged else ErrorCode.NONE
+        assert load_code(client, name) == expected
+    assert 0 < len(damaged) < len(GROUPS)
+
+
+def half_of_it_flipped(data: bytearray) -> bytes:
+    """Change a byte in the middle of what was written."""
+    data[len(data.rstrip(b"\0")) // 2] ^= 1
+    return bytes(data)
