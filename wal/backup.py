@@ -2,7 +2,7 @@
 
     1  closed segments of all logs are copied, until few are left       most of the bytes; takes its time
     2  checkpoints are read, and how far each log reaches
-    3  the point in time is chosen: now, and no earlier than anything found in 2
+    3  the point in time is chosen: that of the newest frame found in 2, and it has to be over
     4  the rest of each vnode's log is copied, up to the first frame written after the point
     5  the catalogue's log is copied as it is now
     6  every frame of the copy is read and checked; if the copy is not one state, from 1 again
@@ -13,6 +13,9 @@ record, and what was done because it could be read (a committed offset, say), ar
 their frames were written in this order, and all frames of a time up to the point that anything could have
 been done about were in their files before 4.  The catalogue is never older than the vnodes, as a start could
 not serve streams that it does not know; a database younger than the point is in the copy without records.
+
+The point is a time of the server's clock, which is set when it starts: the time of day may jump ahead later,
+or go on while the machine sleeps.
 
 The server need not know of it: nothing is locked, and nothing is written in the data directory.  The clock
 must be that of the server's machine; should it be set back meanwhile, the vnodes may end at different times,
@@ -255,20 +258,26 @@ class Backup:
             for log in self._logs.values():
                 log.mark()
                 yield Progress("copying", self._done_bytes, self._total_bytes)
-            point_ms = self._clock()
-            while self._clock() <= point_ms:
+            now_ms = self._clock()
+            # The server's clock may be at another part of the millisecond, so it is two of ours.
+            while self._clock() <= now_ms + 1:
                 yield Progress("waiting", self._done_bytes, self._total_bytes)
             if self._add_new(self._present()):
                 problem = "databases were created meanwhile"
                 continue
-            yield from self._finish(point_ms)
+            yield from self._finish(self._point_before(now_ms))
             problem = yield from self._checked()
             if not problem:
-                return point_ms
+                return now_ms
         raise BackupError(
             f"{self._data}: no consistent copy in {ATTEMPTS_MAX} attempts: {problem}; if it names damage, run"
             " 'kawal wal verify' on the data directory, else try again at a quieter time"
         )
+
+    def _point_before(self, now_ms: int) -> int:
+        """Return the newest time found; times that are still to come are of a clock that was set back."""
+        found = [log.last_ms for log in self._logs.values()]
+        return max((time_ms for time_ms in found if time_ms <= now_ms), default=max(found))
 
     def _finish(self, point_ms: int) -> Iterator[Progress]:
         meta = self._logs[META]

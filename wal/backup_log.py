@@ -50,6 +50,8 @@ class LogCopy:
         self._tail: dict[int, Piece] = {}
         self._checkpoint: Checkpoint | None = None
         self._floor = 0
+        self.last_ms = 0
+        """The time of the last frame that `mark` found, by the server's clock; 0 without one."""
         self.files: dict[str, KnownFile] = {}
         """The files of the copy so far."""
         self.linked: set[str] = set()
@@ -88,13 +90,17 @@ class LogCopy:
         self._floor = 0
         if self._checkpoint is not None:
             self._floor = max(self._checkpoint.sequence, self._checkpoint.durable_sequence)
-        bases = self._bases()
-        file = self._open(bases[-1]) if bases else None
-        if file is not None:
-            piece = measured(file, skim=False)
-            file.close()
+        self.last_ms = 0
+        for base in reversed(self._bases()):
+            file = self._open(base)
+            piece = measured(file, skim=base in self._closed) if file is not None else None
+            if file is not None:
+                file.close()
             if piece is not None:
                 self._floor = max(self._floor, piece.next_sequence)
+                self.last_ms = piece.last_ms
+            if self.last_ms:
+                return
 
     def _copy_checkpoint(self) -> Checkpoint | None:
         found: list[tuple[int, str, bytes, Checkpoint]] = []

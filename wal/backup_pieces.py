@@ -38,6 +38,8 @@ class Piece(NamedTuple):
     """Whether it ends with a footer."""
     passed: bool
     """Whether frames written after the point in time follow."""
+    last_ms: int
+    """The time of the last frame, by the clock of the server that wrote it; 0 without one."""
 
 
 def measured(file: File, *, skim: bool, floor: int = 0, point_ms: int | None = None) -> Piece | None:
@@ -55,16 +57,16 @@ def measured(file: File, *, skim: bool, floor: int = 0, point_ms: int | None = N
         sequence=header.base_sequence,
         skim=skim,
     )
-    end, due, passed = FIRST_FRAME_POSITION, header.base_sequence, False
+    end, due, passed, last_ms = FIRST_FRAME_POSITION, header.base_sequence, False, 0
     crc: int | None = 0
     for frame in scan:
         head = frame.header
         passed = point_ms is not None and head.sequence >= floor and head.ingest_ms > point_ms
         if passed:
             break
-        end, due = frame.next_position, frame.next_sequence
+        end, due, last_ms = frame.next_position, frame.next_sequence, head.ingest_ms
         crc = None if head.kind == FrameKind.LOST else frame.header_crc
-    return Piece(header, end, due, crc, scan.finished and not passed, passed)
+    return Piece(header, end, due, crc, scan.finished and not passed, passed, last_ms)
 
 
 def no_room(operation: str, path: str, needed_bytes: int, free_bytes: int) -> DiskFull:

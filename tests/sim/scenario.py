@@ -95,9 +95,14 @@ class Scenario(ABC):
             for link in tuple(self.world.links):
                 link.push(1 << 30)
             self.world.settle()
+            self._look()
             for link in tuple(self.world.links):
                 link.pull()
         return "exchange"
+
+    def _look(self) -> None:
+        """Look at the world between what is done and its answers, which may tell of it."""
+        return
 
     def _push_some(self) -> str:
         """Let some of one client's bytes arrive."""

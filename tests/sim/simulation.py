@@ -105,10 +105,13 @@ class Simulation(Scenario):
         super()._happen(step)
         if broker is not self.world.broker:
             self.history.in_doubt.clear()
-        for topic, partition in self.world.partitions():
-            self.history.sample(topic, partition)
+        self._look()
         if self.world.is_sound():
             self.history.logs_are_sound()
+
+    def _look(self) -> None:
+        for topic, partition in self.world.partitions():
+            self.history.sample(topic, partition)
 
     # --- what may happen -------------------------------------------------------------------------------
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
+from itertools import count
 
 import pytest
 
-from tests.wal.backups import STREAM, back_up, backup_of, clock, make, restored, write
-from tests.wal.stores import open_store
+from tests.wal.backups import EAGER, STREAM, back_up, backup_of, clock, make, restored, write
+from tests.wal.logs import batch, commit
+from tests.wal.stores import OPTIONS, open_store
+from wal.backup import Backup
 from wal.backup_manifest import BackupError, backups_in, read_manifest
 from wal.disk import DiskError, DiskFull
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.memory_image import DROP_ALL
+from wal.restore import Restore
 
 
 def test_a_start_from_a_backup_finds_all_that_was_acknowledged() -> None:
@@ -196,3 +200,37 @@ def test_a_backup_that_cannot_remove_a_leftover_removes_nothing_else() -> None:
     with pytest.raises(DiskError):
         back_up(disk, clock())
     assert disk.exists("data/kawal.json")
+
+
+def test_the_vnodes_of_a_backup_are_at_one_moment_though_the_clock_jumped_ahead_of_the_server() -> None:
+    """Bug: frames carry the clock of the server's start, and the point was the time of day."""
+    disk = MemoryDisk()
+    store = open_store(disk)
+    logs = []
+    for index in (0, 1):
+        store.create_vnode("default", index)
+        logs.append(store.open_vnode("default", index, now_ms=0, options=EAGER))
+        logs[index].append(STREAM, batch(1, body=b"before"))
+        commit(logs[index], 5)
+    vnodes = ["default/vnode-0", "default/vnode-1"]
+    halves = count(2 * 1_700_000_000_000)  # a clock that waits
+    backup = Backup(
+        disk, "data", "backups", clock=lambda: next(halves) // 2, vnodes_of=lambda _records: vnodes
+    )
+    waited = False
+    for number, progress in enumerate(backup.run()):
+        waited |= progress.phase == "waiting"
+        if waited:
+            # What is written to the second log could know of what was written to the first.
+            for log in logs:
+                log.append(STREAM, batch(1, body=b"%d" % number))
+                commit(log, 10 + number)
+    assert waited
+    for _ in Restore(disk, backup.path, "again").run():
+        pass
+    again = open_store(disk, "again")
+    ends = [
+        again.open_vnode("default", index, now_ms=0, options=OPTIONS).high_watermark(STREAM)
+        for index in (0, 1)
+    ]
+    assert ends == [1, 1]
