@@ -109,10 +109,11 @@ def test_a_deleted_topic_takes_staged_offsets_with_it() -> None:
 def test_a_snapshot_has_staged_offsets_with_their_producers() -> None:
     driver = Driver("t")
     stage(driver, 5)
-    parts = list(driver.coordinator.snapshot(driver.coordinator.partition_of("g"), 10))
+    partition = driver.coordinator.partition_of("g")
+    parts = list(driver.coordinator.snapshot(partition, 10))
     (staged,) = [part for part in parts if isinstance(part, StagedRecords)]
     assert staged.stamp == Stamp(7, 0)
     fresh = Driver("t")
     for key, value in staged:
-        fresh.coordinator.replay_staged(0, staged.stamp, key, value)
+        fresh.coordinator.replay_staged(partition, staged.stamp, key, value)
     assert fresh.coordinator._context.staged.is_staged(OffsetKey("g", "t", 0))
