@@ -241,8 +241,11 @@ def _partition(
 
 
 def _refuse_one(request: OffsetFetchRequest, code: ErrorCode, version: int) -> Steps:
-    if version >= TOP_LEVEL_ERROR_SINCE:
-        return OffsetFetchResponse(error_code=code)
+    """Answer with the group's error, and with that of each partition that was asked for.
+
+    Kafka says it once from v2 on. aiokafka (0.14) asks in v3 and looks at partitions only: it would take an
+    answer without them for a group that has committed nothing, and begin anew.
+    """
     topics = []
     done = 0
     for asked in request.topics or ():
@@ -260,4 +263,5 @@ def _refuse_one(request: OffsetFetchRequest, code: ErrorCode, version: int) -> S
             done += 1
             if not done % PARTITIONS_PER_STEP:
                 yield
-    return OffsetFetchResponse(topics=topics)
+    group_code = code if version >= TOP_LEVEL_ERROR_SINCE else ErrorCode.NONE
+    return OffsetFetchResponse(topics=topics, error_code=group_code)

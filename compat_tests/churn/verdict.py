@@ -43,6 +43,16 @@ def judge(notes: Iterable[Note], ends: dict[int, int]) -> Verdict:
     return Verdict(sum(ends.values()), deliveries, len(lives), commits)
 
 
+def story(notes: list[Note], end: Note) -> str:
+    """Tell the last notes before one, and the first of its life, to see what its member may have known."""
+    before = notes[: notes.index(end)]
+    of_life = [note for note in before if note.life == end.life][:2]
+    return "; ".join(
+        f"{note.moment:.3f} {note.life} {note.what} {note.first}-{note.last}"
+        for note in of_life + before[-8:]
+    )
+
+
 def check_partition(partition: int, end: int, notes: list[Note]) -> int:
     """Check one partition; return how often its records came."""
     seen = bytearray(end)
@@ -62,7 +72,7 @@ def check_partition(partition: int, end: int, notes: list[Note]) -> int:
         begins = next_of.get(note.life) != note.first and by != note.life
         assert not begins or note.first >= committed, (
             f"partition {partition}: {note.life} began at {note.first} at {note.moment}, after {by} had"
-            f" committed {committed}"
+            f" committed {committed}; before it: {story(notes, note)}"
         )
         next_of[note.life] = note.last + 1
     missing = seen.count(0)
