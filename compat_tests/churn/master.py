@@ -105,7 +105,13 @@ class Churn:
             self._writing.clear()
             for worker in self._workers:
                 worker.end()
-        return judge((note for worker in self._all for note in notes_of(worker.notes)), self._ends())
+        try:
+            return judge((note for worker in self._all for note in notes_of(worker.notes)), self._ends())
+        except AssertionError as error:
+            for line in (self._directory / "workers.log").read_text().splitlines():
+                if "out of range" in line:
+                    error.add_note(line)
+            raise
 
     def _start_worker(self) -> None:
         worker = Worker(self._broker, self._directory, self._topics, len(self._all))

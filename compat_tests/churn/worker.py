@@ -7,6 +7,7 @@ SIGTERM lets all leave for good.  In the notes the partitions of the second topi
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -43,6 +44,9 @@ def main() -> None:
     bootstrap, group_id, topics, notes, seed, *libraries = sys.argv[1:]
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    # It tells at this level when a position was out of range, and where it goes on then.
+    logging.basicConfig(format="%(relativeCreated)d ms %(name)s %(message)s")
+    logging.getLogger("aiokafka.consumer.fetcher").setLevel(logging.INFO)
     notebook = Notebook(Path(notes))
     threads = [
         threading.Thread(
