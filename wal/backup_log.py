@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterator, Mapping
 from crc32c import crc32c
 
 from wal.backup_pieces import KnownFile, Piece, copy_bytes, measured, same_segment
-from wal.checkpoint import CHECKPOINT_NAMES, Checkpoint, decode_checkpoint
+from wal.checkpoint import CHECKPOINT_NAMES, Checkpoint, own_checkpoint
 from wal.disk import Disk, DiskError, File, NoSuchFile
 from wal.format import FIRST_FRAME_POSITION
 from wal.segment import INDEX_SUFFIX, SUFFIX, base_version_of, segment_name
@@ -109,7 +109,7 @@ class LogCopy:
                 data = read_file(self._disk, f"{self.source}/{name}")
             except NoSuchFile:
                 continue
-            checkpoint = decode_checkpoint(data)
+            checkpoint = own_checkpoint(data, self.source)
             if checkpoint is not None:
                 found.append((checkpoint.generation, name, data, checkpoint))
         if not found:

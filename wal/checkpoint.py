@@ -44,7 +44,9 @@ CHECKPOINT_FORMAT = 4
 
 CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
 CHECKPOINT_TEMPORARY = "checkpoint.tmp"
-# magic, format, flags, vnode, generation, sequence, durable sequence, version, last crc, rows of each table,
+VNODE_PREFIX = "vnode-"
+"""A vnode's directory has this and its id for its name."""
+# magic, format, flags, number of the log, generation, sequence, durable sequence, version, last crc, rows of each table,
 # bytes of the producers, bytes of the named producers
 CHECKPOINT_HEADERS = {
     1: struct.Struct("<8sHHIQQQQI3IQ"),
@@ -55,6 +57,8 @@ CHECKPOINT_HEADERS = {
 CHECKPOINT_START = struct.Struct("<8sH")
 CLEAN = 1
 """The flag of a checkpoint that a clean stop wrote."""
+NUMBERED = 2
+"""The flag of a checkpoint with its log's number in the header; earlier ones have the vnode's id there."""
 
 SEGMENT_COLUMNS = "QQQQQQqQQ"
 # base version, base sequence, salt, next version, next sequence, end position, max timestamp, last crc,
@@ -79,7 +83,8 @@ CRC = struct.Struct("<I")
 class Checkpoint:
     """The content of a checkpoint file; a table is a list of columns of equal length."""
 
-    vnode_id: int
+    log_number: int
+    """The number of its log, by `log_number`; without `is_numbered` the vnode's id."""
     generation: int
     sequence: int
     """The first frame that the checkpoint does not cover."""
@@ -98,6 +103,31 @@ class Checkpoint:
     """The ledgers and marks of the streams that have some."""
     producers: ProducerSnapshot
     named: NamedSnapshot
+    is_numbered: bool = True
+
+
+def log_number(directory: str) -> int:
+    """Return a number that tells a log from the others of a data directory, wherever that is restored to.
+
+    It is made of the directory's name: `meta`, or a vnode's with its database.
+    """
+    parent, _, name = directory.rpartition("/")
+    vnode_id = name.removeprefix(VNODE_PREFIX)
+    return crc32c((f"{parent.rpartition('/')[2]}/{name}" if vnode_id != name else name).encode())
+
+
+def own_checkpoint(data: bytes, directory: str) -> Checkpoint | None:
+    """Return the checkpoint in a file's bytes, or None when it is not whole or of another directory's log.
+
+    A repair that trusted the file of another log would give up intact frames of this one.
+    """
+    found = decode_checkpoint(data)
+    if found is None:
+        return None
+    if found.is_numbered:
+        return found if found.log_number == log_number(directory) else None
+    vnode_id = directory.rpartition("/")[2].removeprefix(VNODE_PREFIX)
+    return found if not vnode_id.isdigit() or found.log_number == int(vnode_id) else None
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
@@ -108,7 +138,8 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     )  # fmt: skip
     producers, named = encode_producers(checkpoint.producers), encode_named(checkpoint.named)
     header = CHECKPOINT_HEADERS[CHECKPOINT_FORMAT].pack(
-        CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN if checkpoint.clean else 0, checkpoint.vnode_id,
+        CHECKPOINT_MAGIC, CHECKPOINT_FORMAT, CLEAN * checkpoint.clean | NUMBERED * checkpoint.is_numbered,
+        checkpoint.log_number,
         checkpoint.generation, checkpoint.sequence, checkpoint.durable_sequence, checkpoint.version,
         checkpoint.last_crc, *(len(table[0]) for table in tables), len(producers), len(named),
     )  # fmt: skip
@@ -126,8 +157,8 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
     header = CHECKPOINT_HEADERS.get(version)
     if magic != CHECKPOINT_MAGIC or header is None or end < header.size:
         return None
-    _, _, flags, vnode_id, generation, sequence, durable, next_version, last_crc, *counts = (
-        header.unpack_from(data)
+    _, _, flags, number, generation, sequence, durable, next_version, last_crc, *counts = header.unpack_from(
+        data
     )
     columns = TABLES_BY_FORMAT[version]
     rows, tails = counts[: len(columns)], counts[len(columns) :]
@@ -144,10 +175,10 @@ def decode_checkpoint(data: bytes) -> Checkpoint | None:
     except ValueError:
         return None
     return Checkpoint(
-        vnode_id=vnode_id, generation=generation, sequence=sequence, durable_sequence=durable,
+        log_number=number, generation=generation, sequence=sequence, durable_sequence=durable,
         version=next_version, last_crc=last_crc, clean=bool(flags & CLEAN), segments=tables[0],
         streams=tables[1], epochs=tables[2], compactions=tables[3], counted=counted, producers=producers,
-        named=named,
+        named=named, is_numbered=bool(flags & NUMBERED),
     )  # fmt: skip
 
 
@@ -186,8 +217,8 @@ def write_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> int:
 
 
 def load_checkpoints(disk: Disk, directory: str) -> tuple[list[Checkpoint], list[str]]:
-    """Return the valid generations, newest first, and the names of invalid files."""
-    return load_generations(disk, directory, CHECKPOINT_NAMES, decode_checkpoint)
+    """Return the valid generations, newest first, and the names of other files, also those of another log."""
+    return load_generations(disk, directory, CHECKPOINT_NAMES, lambda data: own_checkpoint(data, directory))
 
 
 class Witness(NamedTuple):

@@ -9,6 +9,7 @@ from wal.checkpoint import (
     STREAM_COLUMNS,
     Checkpoint,
     empty_table,
+    log_number,
     table_of,
 )
 from wal.index_parts import Part, take_part
@@ -82,7 +83,7 @@ class Capture:
         state = self._state
         assert not self._todo
         return Checkpoint(
-            vnode_id=state.options.vnode_id,
+            log_number=log_number(state.directory),
             generation=self._generation,
             sequence=self._sequence,
             durable_sequence=state.durable_sequence,

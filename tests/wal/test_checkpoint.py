@@ -21,6 +21,7 @@ from wal.checkpoint import (
     encode_checkpoint,
     load_checkpoints,
     load_witness,
+    log_number,
     table_of,
     write_checkpoint,
     write_witness,
@@ -36,7 +37,7 @@ STREAMS = [(7, 100, 5, 4_000, 1_700_000_000_000, 90), (2**63, 0, 0, 0, -(1 << 63
 
 def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
     return Checkpoint(
-        vnode_id=3,
+        log_number=log_number(""),
         generation=generation,
         sequence=sequence,
         durable_sequence=sequence,
@@ -55,7 +56,7 @@ def checkpoint(generation: int = 0, sequence: int = 12) -> Checkpoint:
 
 def test_a_checkpoint_comes_back_as_it_was() -> None:
     state = STATE.pack(*NamedState(7, 4711, 1_700_000_000_000))
-    original = replace(checkpoint(), named=NamedSnapshot({7: [{b"sensor": state, b"": state}]}))
+    original = replace(checkpoint(), log_number=3, named=NamedSnapshot({7: [{b"sensor": state, b"": state}]}))
 
     decoded = decode_checkpoint(encode_checkpoint(original))
 
@@ -65,7 +66,7 @@ def test_a_checkpoint_comes_back_as_it_was() -> None:
     assert decoded.epochs == original.epochs
     assert decoded.compactions == original.compactions
     assert decoded.named == original.named
-    assert (decoded.vnode_id, decoded.sequence, decoded.version, decoded.last_crc, decoded.clean) == (
+    assert (decoded.log_number, decoded.sequence, decoded.version, decoded.last_crc, decoded.clean) == (
         3,
         12,
         99,
@@ -145,6 +146,33 @@ def test_the_newest_valid_generation_comes_first_and_odd_ones_are_named() -> Non
     found, odd = load_checkpoints(disk, "")
     assert [kept.generation for kept in found] == [1]
     assert odd == ["checkpoint.0"]
+
+
+def test_a_checkpoint_of_another_log_is_odd_and_that_of_a_restored_directory_is_not() -> None:
+    disk = MemoryDisk()
+    directories = ["a/meta", "a/0/vnode-0", "a/0/vnode-1", "a/db-1/vnode-0", "b/0/vnode-1"]
+    for directory in ("a", "a/0", "a/db-1", "b", "b/0", *directories):
+        disk.make_directory(directory)
+    for written in directories:
+        for read in directories:
+            write_checkpoint(disk, read, replace(checkpoint(), log_number=log_number(written)))
+
+            found, odd = load_checkpoints(disk, read)
+
+            is_same = written == read or {written, read} == {"a/0/vnode-1", "b/0/vnode-1"}
+            assert (len(found), odd) == ((1, []) if is_same else (0, ["checkpoint.0"])), (written, read)
+
+
+def test_a_checkpoint_from_before_numbers_is_odd_in_another_vnodes_directory() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("0")
+    for directory in ("0/vnode-3", "0/vnode-4", "meta"):
+        disk.make_directory(directory)
+        write_checkpoint(disk, directory, replace(checkpoint(), log_number=3, is_numbered=False))
+
+    assert load_checkpoints(disk, "0/vnode-3")[1] == []
+    assert load_checkpoints(disk, "0/vnode-4") == ([], ["checkpoint.0"])
+    assert load_checkpoints(disk, "meta")[1] == []
 
 
 def test_a_table_of_no_rows_has_its_columns() -> None:

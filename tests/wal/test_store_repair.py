@@ -1,5 +1,7 @@
 """Repair of a whole data directory."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.wal.logs import batch, commit, read_all
@@ -82,3 +84,52 @@ def test_what_is_no_data_directory_is_refused_and_not_made(path: str, error: typ
     with pytest.raises(error):
         list(repair_store(disk, path, now_ms=0, accept_loss=True))
     assert not disk.exists("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ("data/default/vnode-0/checkpoint.0", "data/default/vnode-1/checkpoint.0"),
+        ("data/meta/checkpoint.0", "data/default/vnode-0/checkpoint.0"),
+    ],
+)
+def test_checkpoints_of_two_logs_that_have_changed_places_cost_no_record(path: str, other: str) -> None:
+    disk = rolled()
+    logs = ["data/meta", "data/default/vnode-0", "data/default/vnode-1"]
+    before = {log: segments(disk, log) for log in logs}
+    swap(disk, path, other)
+
+    reports = repaired(disk, accept_loss=True)
+
+    assert [log.report.lost_frames for log in reports.values()] == [0, 0, 0]
+    assert {log: segments(disk, log) for log in logs} == before
+    store = open_store(disk)
+    shown = [read_all(store.open_vnode("default", vnode_id, now_ms=0), 1) for vnode_id in range(2)]
+    assert [data.count(b"record") for data in shown] == [12, 20]
+
+
+def rolled() -> MemoryDisk:
+    """Return a data directory with two vnodes of some segments, cleanly stopped."""
+    disk = MemoryDisk()
+    store = open_store(disk)
+    for vnode_id in range(2):
+        store.create_vnode("default", vnode_id)
+        log = store.open_vnode("default", vnode_id, now_ms=0, options=replace(OPTIONS, segment_bytes=8_192))
+        for _ in range(12 + 8 * vnode_id):
+            log.append(1, batch(body=b"record" + bytes(1_000)))
+            commit(log)
+        log.close(0)
+    store.close(0)
+    return disk
+
+
+def segments(disk: MemoryDisk, directory: str) -> dict[str, bytes]:
+    """Return the contents of a log's segments."""
+    names = [name for name in disk.list(directory) if ".wal" in name]
+    return {name: disk.contents(f"{directory}/{name}").rstrip(b"\0") for name in names}
+
+
+def swap(disk: MemoryDisk, path: str, other: str) -> None:
+    """Let two files change places."""
+    for old, new in ((path, "data/aside"), (other, path), ("data/aside", other)):
+        disk.rename(old, new)

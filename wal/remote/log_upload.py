@@ -14,7 +14,7 @@ from crc32c import crc32c
 
 from wal.backup_pieces import Piece, measured
 from wal.catalogue import SNAPSHOT_NAMES, decode_snapshot
-from wal.checkpoint import CHECKPOINT_NAMES, decode_checkpoint
+from wal.checkpoint import CHECKPOINT_NAMES, own_checkpoint
 from wal.disk import Disk, File, NoSuchFile
 from wal.errors import StoreError
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start, seed_of
@@ -333,7 +333,7 @@ class LogUpload:
                 data = read_file(self._disk, f"{self._folder}/{name}")
             except NoSuchFile:
                 continue
-            generation = _generation_within(data, view)
+            generation = _generation_within(data, self._folder, view)
             if generation is not None and (best is None or generation > best[0]):
                 best = generation, data
         if best is not None:
@@ -346,9 +346,9 @@ class LogUpload:
             self._manifest_of = tuple(self._segments)
 
 
-def _generation_within(data: bytes, view: LogView) -> int | None:
+def _generation_within(data: bytes, folder: str, view: LogView) -> int | None:
     """Return the generation of a checkpoint or snapshot; None if it is not valid or beyond the moment."""
-    checkpoint = decode_checkpoint(data)
+    checkpoint = own_checkpoint(data, folder)
     if checkpoint is not None:
         return checkpoint.generation if checkpoint.sequence <= view.durable_sequence else None
     snapshot = decode_snapshot(data)
