@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from wal.closed_files import ClosedFile, closed_files, ends_in
+from wal.errors import LogDamaged
 from wal.ledgers import Ledgers
 from wal.log_view import LogView
 from wal.lookup import (
@@ -86,6 +87,11 @@ class LogReading:
     def named_producers(self) -> NamedProducers:
         """The named producers of all streams, for the check of a batch; `append` changes them."""
         return self._state.named
+
+    @property
+    def damaged_end(self) -> LogDamaged | None:
+        """The damage after which frames are not known, up to a repair: what was written last is missing."""
+        return self._state.damage
 
     def leader_epoch(self, stream_id: int) -> int:
         """Return the stream's leader epoch."""

@@ -41,9 +41,6 @@ LOAD_SLICE_NS: Final = 2_000_000
 LOAD_AGAIN_MS: Final = 1_000
 """The pause before the retry of a partition that the disk could not read."""
 
-BEHIND_ALL: Final = 1 << 63
-"""A version behind all segments: damage from it on is that of the log's end."""
-
 DONE: Final = object()
 
 
@@ -119,7 +116,7 @@ class Loader:
         """Return the damage behind which the log of a partition cannot be read, up to a repair."""
         if not self._is_wanted():
             return None
-        return self._metadata.topics.partition(self._topic, index).vnode.log.damage_from(BEHIND_ALL)
+        return self._metadata.topics.partition(self._topic, index).vnode.log.damaged_end
 
     def _replay(self, index: int) -> Iterator[int]:
         """Replay a partition a record at a time, yielding the size of each in bytes."""

@@ -3,6 +3,7 @@
 Behaviour: tells the last number of each named producer of a topic with kawal.dedup=seqno, and the partition
 that it wrote to last; all that the topic remembers, or those asked for.  Numbers that are not durable yet are
 told, too: a producer that goes on after one of them loses nothing, as it sends the earlier records first.
+While the end of one of the topic's logs is damaged, the answer is KAFKA_STORAGE_ERROR.
 Differences from Apache Kafka: Kafka has no such API, and closes the connection.
 Version notes: none.
 """
@@ -45,7 +46,9 @@ def _place(broker: Broker, name: str) -> Placement:
             f"topic {name!r} does not remember producers by name: it has no kawal.dedup=seqno",
         )
     partition = broker.topics.partition(topic, 0)
-    return Placement(partition, broker.topics.vnodes_of(topic), settings, broker.clock.settled_wall_ms)
+    place = Placement(partition, broker.topics.vnodes_of(topic), settings, broker.clock.settled_wall_ms)
+    place.check_logs()
+    return place
 
 
 def _answer(place: Placement, names: list[bytes] | None) -> Steps:

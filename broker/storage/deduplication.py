@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from broker.config.kawal_topic_keys import BINDING_MAX_KEY, ROUTING_KEY
 from broker.config.topic_settings import TopicSettings
-from broker.errors import RequestError
+from broker.errors import RequestError, storage_error
 from broker.storage.inspection import NO_KEYS, Inspection
 from broker.storage.numbered_records import NumberedRecords
 from broker.storage.partition import Partition
@@ -55,6 +55,15 @@ class Placement(NamedTuple):
     def since_ms(self) -> int:
         """The time of the oldest batch whose number still counts."""
         return self.settled_ms - self.settings.kawal_producer_binding_ttl_ms
+
+    def check_logs(self) -> None:
+        """Refuse while the end of a log is damaged: the last number of a producer may be in what is unknown.
+
+        Raises: RequestError.
+        """
+        for vnode in self.vnodes:
+            if (damage := vnode.log.damaged_end) is not None:
+                raise storage_error(damage)
 
     def target_of(self, name: bytes, state: NamedState | None) -> Partition:
         """Return the partition that takes a producer's records, where it is bound or not."""
@@ -124,6 +133,7 @@ def judge(numbered: NumberedRecords, header: BatchHeader, place: Placement) -> J
             "One or more records have been rejected",
             record_errors=numbered.errors,
         )
+    place.check_logs()
     transaction = header.producer_id if header.is_transactional else NONE
     dropped = set(numbered.repeated)
     by_target: dict[int, _Target] = {}

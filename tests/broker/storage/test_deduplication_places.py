@@ -10,12 +10,15 @@ from broker.loop.slices import run_here
 from broker.storage.inspection import INSPECTED_RECORDS_MAX
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.kawal_producers import KawalProducersRequest
 from protocol.record_reader import iter_records
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import create, outcomes, producing, send
 from tests.broker.numbered import dedup_topic, numbered, of_records, sent, stored
 from tests.broker.splits import batches, split, split_topic
 from tests.broker.topic_requests import altered
+from tests.sim.damage import put
+from wal.memory_image import KEEP_ALL
 
 AGAIN = ErrorCode.NOT_ENOUGH_REPLICAS
 DAY_MS = 86_400_000
@@ -246,3 +249,28 @@ def by_source(client: Client, partition: int) -> list[tuple[bytes, int]]:
         for batch in batches(client, partition)
         for record in iter_records(batch)
     ]
+
+
+def test_while_the_end_of_a_log_is_damaged_no_number_is_taken_for_new_in_another_one() -> None:
+    """Bug: after damage to the log of its last record a producer could store it again through another log."""
+    gateway = Gateway(kawal_vnodes=2)
+    client = gateway.client()
+    dedup_topic(client, partitions=2)
+    assert sent(client, 5, partition=0) == (0, 0)
+    assert sent(client, 9, partition=1) == (0, 0)
+    vnode = gateway.partition("t", 1).vnode
+    gateway.advance(3_000)
+    gateway.crash()
+    (path,) = [
+        path for path in gateway.disk.files() if f"vnode-{vnode.index}/" in path and path.endswith(".wal")
+    ]
+    gateway.disk = put(gateway.disk.crash(KEEP_ALL), path, gateway.disk.contents(path).index(b"sensor"), b"?")
+    gateway.open_again()
+    client = gateway.client()
+    assert gateway.partition("t", 1).vnode.log.damage is not None
+
+    assert sent(client, 9, partition=0)[0] == ErrorCode.KAFKA_STORAGE_ERROR
+
+    answer = client.call(KawalProducersRequest(topic="t", names=None), 0)
+    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert stored(client, 0) == [(0, 5)]
