@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reliability import ledger
-from reliability.damage_states import RIG, STEP, samples_left, share, try_sample
+from reliability.damage_states import RIG, STEP, samples_left, share, try_full_stores, try_sample
 from tests.sim.damage import made
 
 
@@ -52,3 +52,8 @@ def test_a_share_is_one_of_several_runs() -> None:
     for wrong in ("0/2", "3/2", "1", "a/b", "1/2/3"):
         with pytest.raises(ArgumentTypeError, match="from 1 to N"):
             share(wrong)
+
+
+def test_every_so_many_states_of_all_full_stores_are_tried_as_long_as_there_is_time() -> None:
+    assert try_full_stores(5, 400_000, 60.0) == (6, [])
+    assert try_full_stores(5, 400_000, 0.0) == (0, [])

@@ -9,9 +9,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from tests.sim.damage import Made, cut, flipped, put, renamed, without, written
+from tests.sim.damage import cut, flipped, put, renamed, without, written
 from wal.memory_disk import MemoryDisk
 
 SECTOR_BYTES: Final = 512
@@ -26,10 +26,20 @@ class State(NamedTuple):
     disk: Callable[[], MemoryDisk]
 
 
+class Damageable(Protocol):
+    """A store, and what its disk was in the middle of its life: sectors of that are stale now."""
+
+    @property
+    def disk(self) -> MemoryDisk: ...
+
+    @property
+    def earlier(self) -> MemoryDisk: ...
+
+
 class DamageStates:
     """All states by number: those of sectors and files, then of each file every bit and every length."""
 
-    def __init__(self, store: Made) -> None:
+    def __init__(self, store: Damageable) -> None:
         self._disk = store.disk
         self._wide = [*sector_damages(store), *file_damages(store.disk)]
         self._files = written(store.disk)
@@ -53,7 +63,7 @@ class DamageStates:
         return State(what, partial(flipped, self._disk, path, byte, bit))
 
 
-def sector_damages(store: Made) -> Iterator[State]:
+def sector_damages(store: Damageable) -> Iterator[State]:
     """Yield the states with one sector that is zeroed, is stale, or has changed places with another."""
     disk, earlier = store.disk, store.earlier
     for path, size in written(disk):
