@@ -24,7 +24,7 @@ from wal.producers import ProducerStamp
 from wal.reading import LogReading
 from wal.segment import Segment
 from wal.state import LogState
-from wal.stream import Stream
+from wal.stream import LOG_STREAM, Stream, epoch_after_loss
 from wal.transactions import TRANSACTIONAL_BIT, TransactionMarker, read_marker
 
 FRAME_RECORDS_MAX: Final = 2**31
@@ -267,15 +267,18 @@ class LogAppending(LogReading):
             self._append_mark(stream_id, mark)
         stream.leader_epoch = epoch
 
-    def begin_leader_epoch(self) -> None:
-        """Begin an epoch in every stream, above all that the log has: what follows is another history.
+    def begin_leader_epoch(self, following: Callable[[int], int]) -> None:
+        """Begin an epoch in every stream, also in those to come: what follows is another history.
 
-        A stream with ledgers has epochs of its own, which the others do not follow.
+        `following` returns the next one after the last one known. A stream with ledgers has epochs of its
+        own, which the others do not follow.
         """
-        epoch = self.largest_leader_epoch() + 1
+        epoch = following(self.largest_leader_epoch())
+        self.set_leader_epoch(LOG_STREAM, epoch)
         for stream_id in list(self.streams()):
             stream = self._state.streams[stream_id]
-            self.set_leader_epoch(stream_id, epoch if stream.ledgers is None else stream.leader_epoch + 1)
+            last = stream.leader_epoch
+            self.set_leader_epoch(stream_id, epoch if stream.ledgers is None else following(last))
 
     def fill_lost_offsets(self, stream_id: int) -> None:
         """Append an empty batch over the offsets, if any, between a stream's last batch and its end."""
@@ -285,6 +288,9 @@ class LogAppending(LogReading):
             if stream.ledgers is not None:
                 stream.ledgers.lose_count()
             stream.next_offset = stream.high_watermark = last
+            if stream.ledgers is not None:
+                # Later ledgers may have begun in what was lost.
+                self.set_leader_epoch(stream_id, epoch_after_loss(stream.leader_epoch, self._wall_ms))
             self.append(stream_id, empty_batch(end - last), reserved=True)
 
     def _append_meta(self, stream_id: int, payload: bytes) -> int:

@@ -44,10 +44,12 @@ CHECKPOINT_FORMAT = 4
 
 CHECKPOINT_NAMES = ("checkpoint.0", "checkpoint.1")
 CHECKPOINT_TEMPORARY = "checkpoint.tmp"
+META = "meta"
+"""The directory of the catalogue's log."""
 VNODE_PREFIX = "vnode-"
 """A vnode's directory has this and its id for its name."""
-# magic, format, flags, number of the log, generation, sequence, durable sequence, version, last crc, rows of each table,
-# bytes of the producers, bytes of the named producers
+# magic, format, flags, number of the log, generation, sequence, durable sequence, version, last crc, rows of
+# each table, bytes of the producers, bytes of the named producers
 CHECKPOINT_HEADERS = {
     1: struct.Struct("<8sHHIQQQQI3IQ"),
     2: struct.Struct("<8sHHIQQQQI4IQ"),
@@ -119,14 +121,16 @@ def log_number(directory: str) -> int:
 def own_checkpoint(data: bytes, directory: str) -> Checkpoint | None:
     """Return the checkpoint in a file's bytes, or None when it is not whole or of another directory's log.
 
-    A repair that trusted the file of another log would give up intact frames of this one.
+    A repair that trusted the file of another log would give up intact frames of this one. A directory that
+    does not have the name of a log, as a copy of one, may be that of any.
     """
     found = decode_checkpoint(data)
-    if found is None:
-        return None
+    name = directory.rpartition("/")[2]
+    vnode_id = name.removeprefix(VNODE_PREFIX)
+    if found is None or (name == vnode_id != META):
+        return found
     if found.is_numbered:
         return found if found.log_number == log_number(directory) else None
-    vnode_id = directory.rpartition("/")[2].removeprefix(VNODE_PREFIX)
     return found if not vnode_id.isdigit() or found.log_number == int(vnode_id) else None
 
 

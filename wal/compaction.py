@@ -24,6 +24,7 @@ from wal.frame import Run
 from wal.lookup import bytes_between
 from wal.meta import compacted_meta, forget_copies
 from wal.state import LogState
+from wal.stream import LOG_STREAM
 
 
 class LogCompacting(LogAppending):
@@ -139,7 +140,7 @@ class LogCompacting(LogAppending):
 
 def forget_unfinished(state: LogState) -> None:
     """Forget the copies that no stream names: a crash came before the entry that makes them count."""
-    named = {stream.copies_id for stream in state.streams.values()}
+    named = {LOG_STREAM} | {stream.copies_id for stream in state.streams.values()}
     for stream_id in [
         copies_id for copies_id in state.streams if copies_id >= COPIES_BIT and copies_id not in named
     ]:

@@ -211,9 +211,13 @@ class Ledgers:
 
     def put(self, mark: Mark) -> bool:
         """Keep a durable mark; return whether it is new."""
-        known = (self.offsets[-1], self.epoch) if self.offsets else (-1, -1)
-        if (mark.offset, mark.ledger_id) <= known:
+        newest = self.offsets[-1] if self.offsets else -1
+        marked = self.ledger_at(newest)
+        if marked is not None and (mark.ledger_id, mark.offset) <= (marked.ledger_id, newest):
             return False
+        while self.offsets and self.offsets[-1] > mark.offset:
+            # A repair has filled the offsets from here on with an empty batch: the entries were lost.
+            self.offsets.pop(), self.ordinals.pop()
         if mark.flags & Flags.BEGINS or not self.ledgers:
             self.is_unsure = False
             while self.ledgers and self.ledgers[-1].start_offset >= mark.offset:

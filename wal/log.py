@@ -30,13 +30,14 @@ from wal.recovery import Recovery
 from wal.recovery_report import RecoveryReport
 from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
 from wal.state import LogState
+from wal.stream import epoch_after_loss
 from wal.whole_files import remove_durably
 
 NEVER_MS = 2**62
 """After every moment there will be."""
 
 ANOTHER_HISTORY = "restored"
-"""A file that a restore leaves in a log's folder: the next start begins a leader epoch in every stream."""
+"""A file that a restore leaves, or a repair of a vnode without files: the next start begins leader epochs."""
 
 EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
@@ -73,20 +74,23 @@ class VnodeLog(LogCompacting):
         deleted = [name for name in disk.list(directory) if name.endswith(DELETED_SUFFIX)]
         if deleted:
             log._maintenance.delete_later([state.path(name) for name in deleted], now_ms)
-        unsafe = options.durability == "os" and not recovery.report.clean
-        if (unsafe or disk.exists(state.path(ANOTHER_HISTORY))) and state.refusal() is None:
-            log._begin_another_history(now_ms)
+        if state.refusal() is None:
+            log._maybe_begin_another_history(now_ms, now_ms + options.wall_offset_ms)
         return log
 
-    def _begin_another_history(self, now_ms: int) -> None:
-        """Begin a leader epoch in every stream, durably: acknowledged records may be missing.
+    def _maybe_begin_another_history(self, now_ms: int, wall_ms: int) -> None:
+        """Begin a leader epoch in every stream, durably, when acknowledged records may be missing.
 
-        A power failure may have taken them, or they are younger than what was restored.  Offsets are then
-        given out again, and consumers that have read beyond learn of it (KIP-320).
-        Raises: DiskError.
+        A power failure may have taken them, or they are younger than what was restored.  Consumers that have
+        read beyond the offsets that are given out again learn of it (KIP-320).  Raises: DiskError.
         """
-        self.begin_leader_epoch()
-        options = self._state.options
+        report, options = self.recovery, self._state.options
+        if self._state.disk.exists(self._state.path(ANOTHER_HISTORY)):
+            self.begin_leader_epoch(lambda epoch: epoch_after_loss(epoch, wall_ms))
+        elif options.durability == "os" and not (report.clean or report.is_new):
+            self.begin_leader_epoch(lambda epoch: epoch + 1)  # all were synced, so it is new
+        else:
+            return
         self._state.options = replace(options, durability="disk")
         while (job := self.begin_sync(now_ms)) is not None:
             job.run()
@@ -372,9 +376,8 @@ class VnodeLog(LogCompacting):
             else:
                 advanced += self.synced(job, now_ms)
         if state.spare is not None:
-            state.spare.close()
+            state.close_spare()
             state.disk.remove(state.path(SPARE))
-            state.spare = None
         if state.stop() is None:
             self._maintenance.make_clean_checkpoint().run()
             write_witness(state.disk, state.directory, self._maintenance.make_witness())
@@ -387,9 +390,7 @@ class VnodeLog(LogCompacting):
         assert self._job is None
         assert self._maintenance.job is None
         state = self._state
-        if state.spare is not None:
-            state.spare.close()
-            state.spare = None
+        state.close_spare()
         state.pending.clear()
         state.closed = True
         self._refused = state.refusal()

@@ -112,8 +112,7 @@ class Recovery:
     def _load_marks(self) -> Checkpoint | None:
         generations, odd = load_checkpoints(self.disk, self.directory)
         self.witness = load_witness(self.disk, self.directory)
-        for name in odd:
-            self.report.notes.append(f"{name} is not a valid checkpoint; going back to an older one")
+        self.report.notes += [f"{name} is not a valid checkpoint; going back to an older one" for name in odd]
         if self.witness is not None:
             self._promised = self.witness.durable_sequence
         for checkpoint in generations:
@@ -385,6 +384,7 @@ class Recovery:
             checkpoint is not None and checkpoint.clean and checkpoint.sequence == state.next_sequence
         )
         self.report.clean = ends_as_left and self.report.damage is None
+        self.report.is_new = checkpoint is None and self.witness is None and active is None
         if not self.report.clean:
             if active is not None and active.shared is not None:
                 self._write_unproven(active.shared.file)

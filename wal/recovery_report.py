@@ -63,6 +63,8 @@ class RecoveryReport:
     """The time of day at which the newest scanned frame was written; 0 when none was scanned."""
     clean: bool = False
     """Whether the log ends where a clean stop left it."""
+    is_new: bool = False
+    """Whether nothing was ever written to the log."""
     damage: LogDamaged | None = None
     notes: list[str] = field(default_factory=list)
     """Harmless oddities: an invalid checkpoint, leftovers removed."""

@@ -33,6 +33,7 @@ from wal.recovery_report import Fault, FaultKind
 from wal.scan import survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, part_path, segment_name
 from wal.state import LogState
+from wal.stream import epoch_after_loss
 from wal.torn import keep_copy, written_bytes
 from wal.unreadable import PatientReader
 
@@ -88,17 +89,15 @@ def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int
         case FaultKind.FILE:
             _set_aside(state, fault.path, report)
         case FaultKind.GAP:
-            _replace(state, _gap_segment(state, fault), fault, recovery.previous_crc, now_ms)
+            _replace(state, _gap_segment(state, fault), fault, recovery.previous_crc, report, now_ms)
         case FaultKind.END:
             version = recovery.witness.version if recovery.witness is not None else 0
             state.written_version = max(state.written_version, version)
             segment = state.new_segment(fault.base_version, fault.due)
-            _replace(state, segment, fault, recovery.previous_crc, now_ms)
+            _replace(state, segment, fault, recovery.previous_crc, report, now_ms)
         case FaultKind.SEGMENT:
             assert recovery.missing is not None
-            if state.disk.exists(recovery.missing.index_path):
-                _set_aside(state, recovery.missing.index_path, report)
-            _replace(state, recovery.missing, fault, recovery.previous_crc, now_ms)
+            _replace(state, recovery.missing, fault, recovery.previous_crc, report, now_ms)
     report.lost_frames += fault.next_sequence - fault.due
 
 
@@ -177,8 +176,17 @@ def _gap_segment(state: LogState, fault: Fault) -> Segment:
     return state.new_segment(min(wanted, fault.base_version - 1), fault.due)
 
 
-def _replace(state: LogState, segment: Segment, fault: Fault, previous_crc: int, now_ms: int) -> None:
-    """Make the missing segment, with only a LOST frame in it."""
+def _replace(
+    state: LogState,
+    segment: Segment,
+    fault: Fault,
+    previous_crc: int,
+    report: RepairReport,
+    now_ms: int,
+) -> None:
+    """Make the missing segment, with only a LOST frame in it; an index that it left behind is set aside."""
+    if state.disk.exists(segment.index_path):
+        _set_aside(state, segment.index_path, report)
     header = header_of(segment, vnode_id=state.options.vnode_id, previous_crc=previous_crc, created_ms=now_ms)
     frame = _lost_frame(state, fault, segment.seed, now_ms)
     temporary = state.path(TEMPORARY)
@@ -195,10 +203,11 @@ def _replace(state: LogState, segment: Segment, fault: Fault, previous_crc: int,
 def _finish_streams(disk: Disk, directory: str, options: LogOptions, now_ms: int) -> None:
     """Begin a leader epoch in every stream, and fill the gap where a stream lost its newest batches.
 
+    The epoch is above those that were lost, with which ids of messages (wal/ledgers.py) were given out.
     A high watermark above the last batch would stall consumers, so an empty batch takes the lost offsets.
     """
     log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
     for stream_id in list(log.streams()):
         log.fill_lost_offsets(stream_id)
-    log.begin_leader_epoch()
+    log.begin_leader_epoch(lambda epoch: epoch_after_loss(epoch, now_ms + options.wall_offset_ms))
     log.close(now_ms)

@@ -38,6 +38,8 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
             if base_offset >= stream.next_offset:
                 if stream.ledgers is not None:
                     replay_entry(state, stream, base_offset, size_bytes, epoch)
+                elif epoch > stream.leader_epoch and kind != EntryKind.COPY:
+                    stream.begin_epoch(epoch, base_offset)  # a repair has lost the entry that began it
                 stream.next_offset = stream.high_watermark = base_offset + count
                 stream.size_bytes += size_bytes
                 if timestamp > stream.max_timestamp:

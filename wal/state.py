@@ -9,6 +9,7 @@ from hashlib import blake2b
 from wal.disk import Disk, File
 from wal.disk_errors import DiskFull, disk_error
 from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
+from wal.format import COPIES_BIT
 from wal.frame import OpenFrame
 from wal.named_producers import NamedProducers
 from wal.newest_frames import NewestFrames
@@ -16,7 +17,7 @@ from wal.options import LogOptions
 from wal.producers import Producers
 from wal.reserve import Reserve
 from wal.segment import Segment, Segments, segment_name
-from wal.stream import Stream
+from wal.stream import LOG_STREAM, Stream
 from wal.tail import IndexCache, TailCache
 
 
@@ -126,7 +127,17 @@ class LogState:
         stream = self.streams.get(stream_id)
         if stream is None:
             stream = self.streams[stream_id] = Stream(stream_id)
+            own = self.streams.get(LOG_STREAM)
+            if own is not None and stream_id < COPIES_BIT:
+                # Another stream of this id may have been lost, with all its records.
+                stream.begin_epoch(own.leader_epoch, 0)
         return stream
+
+    def close_spare(self) -> None:
+        """Close the preallocated file, if there is one."""
+        if self.spare is not None:
+            self.spare.close()
+            self.spare = None
 
     def new_segment(self, base_version: int, base_sequence: int) -> Segment:
         """Return a segment that does not exist yet; its salt is unlike that of any other file."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from wal.catalogue import Catalogue
-from wal.checkpoint import VNODE_PREFIX
+from wal.checkpoint import META, VNODE_PREFIX
 from wal.disk import Disk, Lock, LockHeld, NoSuchFile
 from wal.disk_errors import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing
@@ -43,7 +43,6 @@ are. From then on older programs refuse the directory."""
 MARKER = "kawal.json"
 MARKER_TEMPORARY = "kawal.json.tmp"
 LOCK = "LOCK"
-META = "meta"
 DATABASE_PREFIX = "db-"
 """The prefix of databases' directories, except the first one's: directories with it are ours to remove."""
 META_SEGMENT_BYTES = MIB

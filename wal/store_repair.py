@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from wal.disk import Disk
 from wal.errors import ForeignDirectory, MetadataLost
+from wal.log import ANOTHER_HISTORY
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
 from wal.store import (
@@ -50,6 +51,9 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
             used = UsedVnodes(disk, meta)
             if used.has_lost_its_files(database, vnode_id, directory):
                 if accept_loss:
+                    # Its streams begin again at offset 0, in an epoch that tells consumers so.
+                    disk.open(f"{directory}/{ANOTHER_HISTORY}", create=True).close()
+                    disk.sync_directory(directory)
                     used.forget(database, vnode_id)
                 yield RepairedLog(directory, RepairReport([lost_files(directory)], mended=accept_loss))
                 continue

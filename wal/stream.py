@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator
+from typing import Final
 
 from wal.format import COPIES_BIT
 from wal.ledgers import Ledgers
 from wal.scan import NO_TIMESTAMP
+
+LOG_STREAM: Final = 2**64 - 1
+"""Not a stream: the log's own leader epoch, in which every stream begins. The id is one of copies, none of
+which ever has it, so that no caller sees it."""
+
+EPOCHS_LOST: Final = 1 << 16
+"""The most epochs of a stream that are taken to have begun in what was lost, whatever the clock says: each
+takes a batch, and a stream keeps 10,000 ledgers."""
+
+EPOCH_ZERO_MS: Final = 1_735_689_600_000
+"""2025-01-01, before any stream began at epoch 0. Seconds since then fit into an epoch until 2093."""
+
+EPOCH_MAX: Final = 2**31 - 1
+
+
+def epoch_after_loss(epoch: int, wall_ms: int) -> int:
+    """Return a leader epoch above all that may have been given out, of which `epoch` is the last one known.
+
+    It is a time, in seconds: so it is also above the epochs of histories of which nothing is left, as when a
+    backup is restored twice. That is true as long as streams begin less than an epoch a second, on average.
+    Much of what is left of the numbers is never taken at once, as the clock may be wrong.
+    """
+    wanted = max(epoch + EPOCHS_LOST, (wall_ms - EPOCH_ZERO_MS) // 1_000)
+    return 1 + min(wanted, epoch + (EPOCH_MAX - 1 - epoch) // 2)
 
 
 class Stream:

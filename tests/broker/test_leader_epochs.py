@@ -16,6 +16,10 @@ from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, outcomes, read, send
 from wal.memory_image import DROP_ALL
 from wal.store_repair import repair_store
+from wal.stream import epoch_after_loss
+
+AFTER = epoch_after_loss(0, 1)
+"""The epoch after a repair of a log that had none."""
 
 SETTINGS: dict[str, Any] = {"kawal_vnodes": 1, "kawal_segment_bytes": 1 << 16}
 
@@ -66,21 +70,21 @@ def test_after_a_repair_every_api_tells_the_epoch_that_the_batches_carry() -> No
     gateway = repaired()
     client = gateway.client()
     send(client, "t", batch(b"after"))
-    assert metadata_epoch(client) == 1
-    assert newest_batch_epoch(client, 5) == 1
+    assert metadata_epoch(client) == AFTER
+    assert newest_batch_epoch(client, 5) == AFTER
     assert newest_batch_epoch(client, 3) == 0
-    assert listed_epoch(client, -1) == (6, 1)
+    assert listed_epoch(client, -1) == (6, AFTER)
     assert listed_epoch(client, -2) == (0, 0)
     assert end_of(client, 0) == (0, 0, 5)
-    assert end_of(client, 1, current=1) == (0, 1, 6)
-    assert end_of(client, 2) == (0, -1, -1)
+    assert end_of(client, AFTER, current=AFTER) == (0, AFTER, 6)
+    assert end_of(client, AFTER + 1) == (0, -1, -1)
 
 
 def test_clients_with_the_epoch_from_before_the_repair_are_fenced_and_learn_the_new_one() -> None:
     client = repaired().client()
     old = client.call(fetching({("t", 0): 3}, leader_epoch=0), 12)
     assert fetched(old)["t", 0].error_code == 74
-    new = client.call(fetching({("t", 0): 3}, leader_epoch=1), 12)
+    new = client.call(fetching({("t", 0): 3}, leader_epoch=AFTER), 12)
     assert fetched(new)["t", 0].error_code == 0
     assert end_of(client, 0, current=0)[0] == 74
 

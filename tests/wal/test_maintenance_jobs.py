@@ -16,8 +16,8 @@ from wal.checkpoint import (
     Witness,
     empty_table,
     load_checkpoints,
-    log_number,
     load_witness,
+    log_number,
 )
 from wal.disk_errors import DiskError, DiskFull, SyncFailed
 from wal.index import decode_index
@@ -54,8 +54,8 @@ def segments_of(disk: MemoryDisk) -> list[Segment]:
 
 def checkpoint(generation: int = 0) -> Checkpoint:
     return Checkpoint(
-        log_number=log_number(""), generation=generation, sequence=12, durable_sequence=12, version=9, last_crc=1,
-        clean=False, segments=empty_table(SEGMENT_COLUMNS), streams=empty_table(STREAM_COLUMNS),
+        log_number=log_number(""), generation=generation, sequence=12, durable_sequence=12, version=9,
+        last_crc=1, clean=False, segments=empty_table(SEGMENT_COLUMNS), streams=empty_table(STREAM_COLUMNS),
         epochs=empty_table(EPOCH_COLUMNS), compactions=empty_table(COMPACTION_COLUMNS),
         counted=[],
         producers=ProducerSnapshot([]),

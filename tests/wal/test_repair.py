@@ -23,6 +23,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
+from wal.stream import epoch_after_loss
 
 
 def numbered_log() -> MemoryDisk:
@@ -99,7 +100,7 @@ def test_damaged_bytes_are_kept_aside_and_consumers_are_warned_by_a_new_epoch() 
 
     assert b"?umber 4" in disk.contents(report.kept[0])
     log = open_log(disk, small_options())
-    assert log.leader_epochs(1) == [(0, 0), (1, 10)]
+    assert log.leader_epochs(1) == [(0, 0), (epoch_after_loss(0, 0), 10)]
 
 
 @pytest.mark.parametrize("options", [OPTIONS, CHECKPOINTED])
@@ -223,5 +224,5 @@ def test_swapped_and_copied_segments_are_set_aside() -> None:
     report = mend(disk)
 
     assert report.mended
-    assert sum(name.endswith(".damaged") for name in disk.list(DIRECTORY)) == 3
+    assert sum(name.endswith(".wal.damaged") for name in disk.list(DIRECTORY)) == 3
     goes_on(disk, sent, OPTIONS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash
 from tests.wal.logs import batch, commit, read_all
-from tests.wal.stores import open_store
+from tests.wal.stores import OPTIONS, open_store
 from wal.errors import VnodeMissing
 from wal.memory_disk import MemoryDisk
+from wal.memory_image import KEEP_ALL
 from wal.store_repair import repair_store
 
 VNODE = "data/default/vnode-0"
@@ -49,7 +52,24 @@ def test_a_repair_begins_it_anew_only_when_the_loss_is_accepted() -> None:
         assert (directory, report.mended) == (VNODE, accept_loss)
         assert "all its files are missing" in report.damages[0]
     log = open_store(disk).open_vnode("default", 0, now_ms=2)
-    assert (log.state, log.next_version) == ("OPEN", 0)
+    assert (log.state, log.high_watermark(1)) == ("OPEN", 0)
+
+
+def test_each_time_a_repair_begins_it_anew_its_streams_have_another_epoch() -> None:
+    disk = MemoryDisk()
+    used_store(disk)
+    epochs = [0]
+    for now_ms in (1_800_000_000_000, 1_800_000_060_000):
+        emptied(disk)
+        list(repair_store(disk, "data", now_ms=now_ms, accept_loss=True))
+        store = open_store(disk, options=replace(OPTIONS, wall_offset_ms=now_ms))
+        log = store.open_vnode("default", 0, now_ms=0)
+        log.append(1, batch())
+        commit(log)
+        epochs.append(log.leader_epoch(1))
+        store.close(0)
+        disk = disk.crash(KEEP_ALL)
+    assert epochs[0] < epochs[1] < epochs[2]
 
 
 def test_a_vnode_from_before_the_marks_gets_one() -> None:
