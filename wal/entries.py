@@ -101,6 +101,8 @@ def entry_at_offset(found: list[Numbered], offset: int, ledgers: Ledgers) -> Pla
 
 def entry_at_ordinal(found: list[Numbered], ordinal: int, ledger: Ledger, ledgers: Ledgers) -> Place | None:
     """Return the place of the entry of a ledger with an ordinal; None if it is not known."""
+    if ledger.flags & Flags.UNNUMBERED:
+        return None
     for entry, first in found:
         if first is not None and first <= ordinal < first + entry.weight:
             # Where entries were lost, those of the next ledger may have ordinals of this one.

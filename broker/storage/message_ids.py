@@ -79,6 +79,8 @@ def place_of(
         )
         raise _missing(f"ledger {ledger_id} of partition {partition.index} {problem}")
     ledger, following = known
+    if ledger.flags & Flags.UNNUMBERED:
+        raise _lost(f"entry {number} of ledger {ledger_id}")
     end = ledgers.durable_ordinal if following is None else following.ordinal
     is_counted = following is None or not following.flags & Flags.UNCOUNTED
     if number < 0 or (is_counted and ledger.ordinal + number >= end):

@@ -150,11 +150,14 @@ def damages(disk: MemoryDisk) -> Iterator[tuple[str, MemoryDisk]]:
             yield f"{path} is missing{suffix}", after
 
 
-@pytest.mark.parametrize("options", [OPTIONS, WITH_CHECKPOINTS])
-@pytest.mark.parametrize("is_clean", [False, True])
+@pytest.mark.parametrize(
+    ("options", "is_clean", "mark_entries"),
+    [(OPTIONS, False, 3), (WITH_CHECKPOINTS, True, 3), (WITH_CHECKPOINTS, False, 1_024)],
+)
 def test_after_any_repair_no_id_leads_to_another_message_or_is_given_out_again(
-    options: object, *, is_clean: bool
+    monkeypatch: pytest.MonkeyPatch, options: object, mark_entries: int, *, is_clean: bool
 ) -> None:
+    monkeypatch.setattr(ledgers, "MARK_ENTRIES", mark_entries)
     disk = MemoryDisk()
     log = counted(disk, options)
     before = write(log, 24, seed=1)
