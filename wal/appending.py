@@ -280,18 +280,22 @@ class LogAppending(LogReading):
             last = stream.leader_epoch
             self.set_leader_epoch(stream_id, epoch if stream.ledgers is None else following(last))
 
-    def fill_lost_offsets(self, stream_id: int) -> None:
-        """Append an empty batch over the offsets, if any, between a stream's last batch and its end."""
-        stream = self._state.stream(stream_id)
-        end, last = stream.high_watermark, max(stream.log_start, end_of_data(self._state, stream_id))
-        if last < end:
-            if stream.ledgers is not None:
-                stream.ledgers.lose_count()
-            stream.next_offset = stream.high_watermark = last
-            if stream.ledgers is not None:
-                # Later ledgers may have begun in what was lost.
-                self.set_leader_epoch(stream_id, epoch_after_loss(stream.leader_epoch, self._wall_ms))
-            self.append(stream_id, empty_batch(end - last), reserved=True)
+    def fill_lost_offsets(self) -> None:
+        """Append an empty batch over the offsets, if any, between each stream's last batch and its end."""
+        for stream_id in list(self.streams()):
+            stream = self._state.streams[stream_id]
+            end, last = stream.high_watermark, max(stream.log_start, end_of_data(self._state, stream_id))
+            if last < end:
+                self._fill(stream_id, stream, last, end)
+
+    def _fill(self, stream_id: int, stream: Stream, last: int, end: int) -> None:
+        if stream.ledgers is not None:
+            stream.ledgers.lose_count()
+        stream.next_offset = stream.high_watermark = last
+        if stream.ledgers is not None:
+            # Later ledgers may have begun in what was lost.
+            self.set_leader_epoch(stream_id, epoch_after_loss(stream.leader_epoch, self._wall_ms))
+        self.append(stream_id, empty_batch(end - last), reserved=True)
 
     def _append_meta(self, stream_id: int, payload: bytes) -> int:
         if self._refused is not None:

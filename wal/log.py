@@ -28,16 +28,13 @@ from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import RecoveryReport
-from wal.segment import DELETED_SUFFIX, SPARE, TEMPORARY
+from wal.segment import ANOTHER_HISTORY, DELETED_SUFFIX, REPAIRED, SPARE, TEMPORARY
 from wal.state import LogState
 from wal.stream import epoch_after_loss
-from wal.whole_files import remove_durably
+from wal.whole_files import read_file, remove_durably
 
 NEVER_MS = 2**62
 """After every moment there will be."""
-
-ANOTHER_HISTORY = "restored"
-"""A file that a restore leaves, or a repair of a vnode without files: the next start begins leader epochs."""
 
 EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
@@ -85,7 +82,10 @@ class VnodeLog(LogCompacting):
         read beyond the offsets that are given out again learn of it (KIP-320).  Raises: DiskError.
         """
         report, options = self.recovery, self._state.options
-        if self._state.disk.exists(self._state.path(ANOTHER_HISTORY)):
+        disk, path = self._state.disk, self._state.path(ANOTHER_HISTORY)
+        if disk.exists(path):
+            if read_file(disk, path) == REPAIRED:
+                self.fill_lost_offsets()
             self.begin_leader_epoch(lambda epoch: epoch_after_loss(epoch, wall_ms))
         elif options.durability == "os" and not (report.clean or report.is_new):
             self.begin_leader_epoch(lambda epoch: epoch + 1)  # all were synced, so it is new

@@ -31,9 +31,18 @@ from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import Fault, FaultKind
 from wal.scan import survey_after
-from wal.segment import INDEX_SUFFIX, SUFFIX, TEMPORARY, Segment, header_of, part_path, segment_name
+from wal.segment import (
+    ANOTHER_HISTORY,
+    INDEX_SUFFIX,
+    REPAIRED,
+    SUFFIX,
+    TEMPORARY,
+    Segment,
+    header_of,
+    part_path,
+    segment_name,
+)
 from wal.state import LogState
-from wal.stream import epoch_after_loss
 from wal.torn import keep_copy, written_bytes
 from wal.unreadable import PatientReader
 
@@ -73,10 +82,23 @@ def repair(
         report.damages.append(str(recovery.report.damage))
         if not accept_loss:
             break
+        if len(report.damages) == 1:
+            _mark(disk, directory)
         _mend(recovery, state, report, now_ms)
-    if report.mended and report.damages:
+    if report.mended and accept_loss and disk.exists(f"{directory}/{ANOTHER_HISTORY}"):
         _finish_streams(disk, directory, options, now_ms)
     return report
+
+
+def _mark(disk: Disk, directory: str) -> None:
+    """Have the next start finish the streams, should a crash come before this run does."""
+    file = disk.open(f"{directory}/{ANOTHER_HISTORY}", create=True)
+    try:
+        file.write_at(0, [REPAIRED])
+        file.sync()
+    finally:
+        file.close()
+    disk.sync_directory(directory)
 
 
 def _mend(recovery: Recovery, state: LogState, report: RepairReport, now_ms: int) -> None:
@@ -118,6 +140,9 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         aside = state.path(f"damaged-{fault.base_version:020d}-{fault.position}.bin")
         keep_copy(state.disk, aside, bad)
         report.kept.append(aside)
+        for path in (fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX, part_path(fault.path)):
+            if state.disk.exists(path):
+                state.disk.remove(path)  # derived, and wrong from now on, also after a crash: it is rebuilt
         state.disk.sync_directory(state.directory)
         frame = _lost_frame(state, fault, seed, now_ms, size_bytes=end - fault.position)
         file.write_at(fault.position, [frame])
@@ -125,9 +150,6 @@ def _overwrite_frames(state: LogState, fault: Fault, report: RepairReport, now_m
         report.lost_frames += fault.next_sequence - fault.due
     finally:
         file.close()
-    for path in (fault.path.removesuffix(SUFFIX) + INDEX_SUFFIX, part_path(fault.path)):
-        if state.disk.exists(path):
-            state.disk.remove(path)  # derived, and wrong now: it is rebuilt
 
 
 def _with_room(file: File, fault: Fault, seed: int) -> Fault:
@@ -205,9 +227,6 @@ def _finish_streams(disk: Disk, directory: str, options: LogOptions, now_ms: int
 
     The epoch is above those that were lost, with which ids of messages (wal/ledgers.py) were given out.
     A high watermark above the last batch would stall consumers, so an empty batch takes the lost offsets.
+    A start of the log does both, as it is marked.
     """
-    log = VnodeLog.open(disk, directory, options=options, now_ms=now_ms)
-    for stream_id in list(log.streams()):
-        log.fill_lost_offsets(stream_id)
-    log.begin_leader_epoch(lambda epoch: epoch_after_loss(epoch, now_ms + options.wall_offset_ms))
-    log.close(now_ms)
+    VnodeLog.open(disk, directory, options=options, now_ms=now_ms).close(now_ms)

@@ -22,7 +22,7 @@ from wal.backup_manifest import BackupError, Manifest, read_manifest
 from wal.backup_pieces import CHUNK_BYTES, KnownFile, copy_bytes, no_room
 from wal.disk import Disk, File, NoSuchFile
 from wal.inspect import SegmentReport, verify_log
-from wal.log import ANOTHER_HISTORY
+from wal.segment import ANOTHER_HISTORY
 from wal.store import META, make_directories, write_marker
 
 

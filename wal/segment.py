@@ -25,6 +25,12 @@ DELETED_SUFFIX = ".deleted"
 SPARE = "spare.tmp"
 """The name of the file that reserves room for a segment that does not exist yet."""
 
+ANOTHER_HISTORY = "restored"
+"""A file that a restore or a repair leaves: the next start begins leader epochs."""
+
+REPAIRED = b"repaired"
+"""Its content after a repair that gave up frames: streams may have lost their newest batches, too."""
+
 TEMPORARY = "next.tmp"
 """The name of a segment until it is complete; recovery removes one left by a crash."""
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from wal.disk import Disk
 from wal.errors import ForeignDirectory, MetadataLost
-from wal.log import ANOTHER_HISTORY
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
+from wal.segment import ANOTHER_HISTORY
 from wal.store import (
     MARKER,
     META,

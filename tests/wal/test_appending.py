@@ -218,7 +218,7 @@ def test_lost_offsets_are_filled_with_a_batch_without_records() -> None:
     stream.next_offset = stream.high_watermark = 9
     log._state.full = True
 
-    log.fill_lost_offsets(1)
+    log.fill_lost_offsets()
     commit(log)
 
     filler = content(log.read(1, 2, 1_000))
@@ -226,7 +226,7 @@ def test_lost_offsets_are_filled_with_a_batch_without_records() -> None:
     assert (filler[:8], filler[23:27], filler[57:61]) == (
         (2).to_bytes(8, "big"), (6).to_bytes(4, "big"), bytes(4),
     )  # fmt: skip
-    log.fill_lost_offsets(1)
+    log.fill_lost_offsets()
     assert not log._state.pending
     assert read_all(open_log(disk), 1)[-61:] == filler
 

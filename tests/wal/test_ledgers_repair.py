@@ -9,17 +9,20 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.wal.crash import CrashState, RecordingDisk, check_every_crash
 from tests.wal.ledger_model import find, locate
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
 from wal import ledgers
 from wal.entries import entries_in
+from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start, seed_of
 from wal.ledgers import Limits
-from wal.log import ANOTHER_HISTORY, VnodeLog
+from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 from wal.repair import repair
 from wal.scan import Scan
+from wal.segment import ANOTHER_HISTORY
 
 STREAMS = (5, 6)
 LIMITS = Limits(entries=4, size_bytes=3_000, age_ms=1 << 40)
@@ -203,3 +206,52 @@ def test_a_log_restored_to_an_earlier_state_gives_out_none_of_the_ids_that_came_
     for number, restored in earlier.items():
         restored.open(f"{DIRECTORY}/{ANOTHER_HISTORY}", create=True).close()
         check(counted(restored), before, what=f"restored after {number}")
+
+
+@pytest.mark.parametrize("row", [1, -3])
+def test_after_a_crash_at_any_moment_of_a_repair_no_id_is_given_out_again(row: int) -> None:
+    """Bug: a repair that was interrupted had no damage left to see, and began no epoch when it ran again."""
+    disk = MemoryDisk()
+    log = counted(disk)
+    before = write(log, 12, seed=4)
+    commit(log, 1_000)
+    maintain(log, 5_000)
+    damaged = disk.crash(KEEP_ALL)
+    path = f"{DIRECTORY}/{[name for name in disk.list(DIRECTORY) if name.endswith('.wal')][-1]}"
+    start, _ = list(frames_of(disk, path))[row]
+    damaged.damage(path, start, bytes(4_096))
+    recording = RecordingDisk(damaged)
+    mended(recording, OPTIONS)
+
+    def check_state(state: CrashState) -> None:
+        check(mended(state.disk, OPTIONS, now_ms=NOW_MS + 1_000), before, what=str(state))
+
+    assert check_every_crash(recording.trace, check_state, random_states=1) > 30
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_start_after_an_interrupted_repair_leaves_no_offsets_that_cannot_be_read(*, again: bool) -> None:
+    disk = MemoryDisk()
+    log = counted(disk, WITH_CHECKPOINTS)
+    before = write(log, 12, seed=5)
+    log.close(100)
+    path = f"{DIRECTORY}/{[name for name in disk.list(DIRECTORY) if name.endswith('.wal')][-1]}"
+    start, _ = list(frames_of(disk, path))[1]
+    damaged = disk.crash(KEEP_ALL)
+    damaged.damage(path, start, bytes(4_096))
+    recording = RecordingDisk(damaged)
+    repair(recording, DIRECTORY, options=WITH_CHECKPOINTS, now_ms=NOW_MS, accept_loss=True)
+
+    def check_state(state: CrashState) -> None:
+        if again:
+            repair(state.disk, DIRECTORY, options=WITH_CHECKPOINTS, now_ms=NOW_MS, accept_loss=True)
+        started = counted(state.disk, WITH_CHECKPOINTS)
+        try:
+            for stream_id in STREAMS:
+                end = started.high_watermark(stream_id)
+                assert started.read(stream_id, end - 1, 1).next_offset == end
+            check(started, before, what=str(state))
+        except LogDamaged:
+            assert not again
+
+    assert check_every_crash(recording.trace, check_state, random_states=1) > 30

@@ -27,11 +27,10 @@ from wal.catalogue import SNAPSHOT_NAMES
 from wal.checkpoint import CHECKPOINT_NAMES
 from wal.disk import Disk
 from wal.inspect import SegmentReport, verify_log
-from wal.log import ANOTHER_HISTORY
 from wal.objects import NoSuchObject, ObjectStore
 from wal.remote.formats import CUT, Cut, LogCut, RemoteDamaged, RemoteSegment, open_cut
 from wal.remote.uploader import read_manifest
-from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
+from wal.segment import ANOTHER_HISTORY, INDEX_SUFFIX, SUFFIX, segment_name
 from wal.store import META, STORE_FORMAT, make_directories, write_marker
 
 PIECE_BYTES = 8 << 20
