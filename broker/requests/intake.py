@@ -60,6 +60,10 @@ class Intake:
         before, ends_ns = turns.task, 0
         try:
             while connection.close_reason is None:
+                if connection.at_own_limit and not reader.pending_bytes:
+                    # Most clients send nothing before their answer has come: it is not to be waited for.
+                    connection.note_received(now_ms, served=served)
+                    return False
                 if connection.saturated or connection.wait_for_heavy():
                     connection.stalled = True
                     connection.note_received(now_ms, served=served)

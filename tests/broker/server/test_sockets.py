@@ -6,6 +6,9 @@ import select
 
 import pytest
 
+from broker.server.sockets import READ
+from tests.broker.gateway import request_frame
+from tests.broker.kit import batch, create, producing
 from tests.broker.server.loop import Loop
 
 
@@ -42,3 +45,42 @@ def test_nothing_is_read_once_the_server_stops(loop: Loop) -> None:
     socks = [loop.connect() for _ in range(2)]
     loop.reactor._sockets.begin_stop(loop.gateway.now_ms)
     assert [loop.interest(sock) for sock in socks] == [0, 0]
+
+
+def test_a_client_that_sends_nothing_before_its_answer_costs_no_change_of_the_epoll(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Loop(monkeypatch, kawal_connection_in_flight_requests=1)
+    create(loop.gateway.client(), "t")
+    sock = loop.connect()
+    changes = list[int]()
+    monkeypatch.setattr(loop.epoll, "modify", lambda _number, mask: changes.append(mask))
+    for number in range(3):
+        sock.incoming.append(request_frame(producing(("t", 0, batch(b"a"))), 9, number))
+        loop.turn((sock, select.EPOLLIN))
+        taken = len(sock.taken)
+        loop.work()
+        assert len(sock.taken) > taken
+    assert (len(sock.incoming), changes) == (0, [])
+
+
+def test_a_client_that_sends_more_than_may_be_in_work_is_reported_once_and_read_after_the_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = Loop(monkeypatch, kawal_connection_in_flight_requests=1)
+    create(loop.gateway.client(), "t")
+    sock = loop.connect()
+    for number in range(2):
+        sock.incoming.append(request_frame(producing(("t", 0, batch(b"a"))), 9, number))
+    loop.turn((sock, select.EPOLLIN))
+    assert (len(sock.incoming), loop.interest(sock)) == (1, READ), "the socket was empty as far as is known"
+    loop.turn((sock, select.EPOLLIN))
+    assert (len(sock.incoming), loop.interest(sock)) == (1, 0)
+    loop.work()
+    loop.turn((sock, select.EPOLLIN))
+    loop.work()
+    assert (len(sock.incoming), loop.interest(sock), loop.gateway.partition("t").high_watermark) == (
+        0,
+        READ,
+        2,
+    )
