@@ -86,6 +86,8 @@ class Changes:
         """Write the record of an offset; it takes effect once it is durable."""
         self._context.offsets.announce(key, value)
         self._offsets.append((key, value))
+        if self._context.staged:
+            self._undo += self._context.staged.supersede(key)
         self.write(key, value)
 
     def on_undo(self, undo: Undo) -> None:

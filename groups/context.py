@@ -229,12 +229,10 @@ class Context:
     # --- records --------------------------------------------------------------------------------------------
 
     def put_offset(self, key: OffsetKey, value: bytes | None) -> None:
-        """Apply the record of an offset that was committed, or deleted, outside of transactions."""
+        """Apply the durable record of an offset that was committed, or deleted, outside of transactions."""
         self.offsets.replay(key, value)
         if self.splits.topics:
             self.committed_in(key)
-        if self.staged:
-            self.staged.supersede(self.partition(key.group_id), key)
 
     def committed_in(self, key: OffsetKey) -> None:
         """Note that a group has committed: in a topic with splits its gates may open, or close."""
@@ -264,6 +262,7 @@ class Context:
         """Apply one record, at load and at run time alike; None if it changed nothing that can be undone."""
         if isinstance(key, OffsetKey):
             self.put_offset(key, value)
+            self.staged.supersede(key)
             return None
         if isinstance(key, ClassicGroupKey):
             return self.put_group(

@@ -193,7 +193,7 @@ class Coordinator(Display):
 
     def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
         """Apply the stored end of a transaction."""
-        txn_offset_commit.apply_end(self._context, partition, producer_id, commit=commit)
+        txn_offset_commit.replay_end(self._context, partition, producer_id, commit=commit)
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve the groups of these partitions: all their records have been replayed."""

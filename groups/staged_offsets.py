@@ -1,8 +1,12 @@
 """Offsets that transactions have committed, until the transactions themselves are.
 
     stage      a transaction's offset is written; fetches do not see it, and stable ones are refused
-    end        the transaction's marker: a commit makes its offsets the groups' progress, an abort drops them
+    close      the transaction's marker is written: what is staged from now on is of the producer's next one
+    ended      the marker is durable: its offsets are the progress of their groups now, or are dropped
     supersede  a later commit outside of transactions, or a deletion, takes the place of what is staged
+
+Each step is that of a record, taken when the record is written, in the order of the log: it must not matter
+that several are on their way to the disk. Its undo takes it back, the newest step first.
 
 Where several transactions have staged an offset of one partition, that which was staged last counts, whatever
 the order of their ends.  Source: KIP-98, KIP-447; Kafka 4.3's OffsetMetadataManager.
@@ -10,100 +14,148 @@ the order of their ends.  Source: KIP-98, KIP-447; Kafka 4.3's OffsetMetadataMan
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from groups.effects import Stamp, Undo
 from groups.record_keys import OffsetKey
 
-_Offsets = dict[OffsetKey, bytes]
+_Place = tuple[int, int]
+
+
+class _Open:
+    """What one transaction has staged in one partition of __consumer_offsets."""
+
+    __slots__ = ("offsets", "place", "stamp")
+
+    def __init__(self, place: _Place, stamp: Stamp) -> None:
+        self.place = place
+        self.stamp = stamp
+        self.offsets: dict[OffsetKey, bytes] = {}
+
+
+class Closed:
+    """What a transaction had staged in a partition, once its marker is written."""
+
+    __slots__ = ("_undo", "counting", "keys")
+
+    def __init__(self, offsets: list[tuple[OffsetKey, bytes]], undo: list[Undo], *, commit: bool) -> None:
+        self.keys = [key for key, _ in offsets]
+        self.counting = offsets if commit else []
+        """The offsets that count when the marker is durable."""
+        self._undo = undo
+
+    def undo(self) -> None:
+        """Open the transaction again: the marker was not stored."""
+        for undo in reversed(self._undo):
+            undo()
 
 
 class StagedOffsets:
     """The offsets of open transactions, by partition of __consumer_offsets and producer."""
 
-    __slots__ = ("_by_key", "_open")
+    __slots__ = ("_by_key", "_ending", "_open")
 
     def __init__(self) -> None:
-        self._open: dict[tuple[int, int], tuple[Stamp, _Offsets]] = {}
-        # The producers that have staged an offset, in the order in which they did.
-        self._by_key: dict[OffsetKey, dict[int, None]] = {}
+        self._open: dict[_Place, _Open] = {}
+        # The transactions that have staged an offset, in the order in which they did.
+        self._by_key: dict[OffsetKey, dict[_Open, None]] = {}
+        # The offsets of transactions whose marker is written and not durable yet.
+        self._ending: Counter[OffsetKey] = Counter()
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        return bool(self._open or self._ending)
 
     def stage(self, partition: int, stamp: Stamp, key: OffsetKey, value: bytes) -> Undo:
         """Note an offset of a transaction."""
         place = (partition, stamp.producer_id)
-        offsets = self._open[place][1] if place in self._open else {}
-        self._open[place] = (stamp, offsets)
-        before = offsets.get(key)
-        offsets[key] = value
-        producers = self._by_key.setdefault(key, {})
-        order = list(producers)
-        producers.pop(stamp.producer_id, None)
-        producers[stamp.producer_id] = None
+        transaction = self._open.get(place)
+        if transaction is None:
+            transaction = self._open[place] = _Open(place, stamp)
+        transaction.stamp = stamp
+        before = transaction.offsets.get(key)
+        transactions = self._by_key.setdefault(key, {})
+        order = list(transactions)
+        transactions.pop(transaction, None)
+        transactions[transaction] = None
+        transaction.offsets[key] = value
 
         def undo() -> None:
-            if before is None:
-                self._drop(place, key)
-            elif place in self._open:
-                self._open[place][1][key] = before
-                self._by_key[key] = dict.fromkeys(order)
+            if key not in transaction.offsets:
+                return
+            self._drop(transaction, key)
+            if before is not None:
+                self._put_back(transaction, key, before, order)
 
         return undo
 
-    def _drop(self, place: tuple[int, int], key: OffsetKey) -> None:
-        stamp_and_offsets = self._open.get(place)
-        if stamp_and_offsets is not None and stamp_and_offsets[1].pop(key, None) is not None:
-            self._forget_producer(key, place[1])
-            if not stamp_and_offsets[1]:
-                del self._open[place]
-
-    def _forget_producer(self, key: OffsetKey, producer_id: int) -> None:
-        producers = self._by_key[key]
-        del producers[producer_id]
-        if not producers:
+    def _drop(self, transaction: _Open, key: OffsetKey) -> Undo:
+        value = transaction.offsets.pop(key)
+        transactions = self._by_key[key]
+        order = list(transactions)
+        del transactions[transaction]
+        if not transactions:
             del self._by_key[key]
+        if not transaction.offsets:
+            del self._open[transaction.place]
+        return lambda: self._put_back(transaction, key, value, order)
 
-    def end(self, partition: int, producer_id: int, *, commit: bool) -> list[tuple[OffsetKey, bytes]]:
-        """End a producer's transaction; return the offsets that now count."""
-        _, offsets = self._open.pop((partition, producer_id), (None, {}))
-        for key in offsets:
-            older = list(self._by_key[key])
-            self._forget_producer(key, producer_id)
+    def _put_back(self, transaction: _Open, key: OffsetKey, value: bytes, order: list[_Open]) -> None:
+        transaction.offsets[key] = value
+        self._open[transaction.place] = transaction
+        self._by_key[key] = {other: None for other in order if key in other.offsets}
+
+    def close(self, partition: int, producer_id: int, *, commit: bool) -> Closed:
+        """End a producer's transaction; `ended` must be called once, with what is returned."""
+        transaction = self._open.get((partition, producer_id))
+        offsets = list(transaction.offsets.items()) if transaction is not None else []
+        undo: list[Undo] = []
+        for key, _ in offsets:
+            assert transaction is not None
+            transactions = list(self._by_key[key])
             if commit:
-                for other in older[: older.index(producer_id)]:
-                    self._drop((partition, other), key)
-        return list(offsets.items()) if commit else []
+                older = transactions[: transactions.index(transaction)]
+                undo += [self._drop(other, key) for other in older]
+            undo.append(self._drop(transaction, key))
+            self._ending[key] += 1
+        return Closed(offsets, undo, commit=commit)
 
-    def supersede(self, partition: int, key: OffsetKey) -> None:
+    def ended(self, closed: Closed) -> None:
+        """Note that the marker of a transaction is durable, or was not stored and is undone."""
+        for key in closed.keys:
+            self._ending[key] -= 1
+            if not self._ending[key]:
+                del self._ending[key]
+
+    def supersede(self, key: OffsetKey) -> list[Undo]:
         """Drop what transactions have staged for a key: something later takes its place."""
-        for producer_id in tuple(self._by_key.get(key, ())):
-            self._drop((partition, producer_id), key)
+        return [self._drop(transaction, key) for transaction in tuple(self._by_key.get(key, ()))]
 
     def is_staged(self, key: OffsetKey) -> bool:
-        """Whether a transaction that is open has an offset for the key."""
-        return key in self._by_key
+        """Whether a transaction has an offset for the key that may come to count."""
+        return key in self._by_key or key in self._ending
 
     def holds(self, group_id: str) -> bool:
-        """Whether an open transaction has an offset of the group."""
-        return bool(self._by_key) and any(key.group_id == group_id for key in self._by_key)
+        """Whether a transaction has an offset of the group that may come to count."""
+        return any(key.group_id == group_id for keys in (self._by_key, self._ending) for key in keys)
 
     def keys(self, *, group_id: str | None = None, topic: str | None = None) -> list[OffsetKey]:
         """Return the staged partitions of one group, one topic, or both."""
         return sorted(
-            key for key in self._by_key if group_id in (None, key.group_id) and topic in (None, key.topic)
+            key
+            for key in {*self._by_key, *self._ending}
+            if group_id in (None, key.group_id) and topic in (None, key.topic)
         )
 
     def drop_partition(self, partition: int) -> None:
         """Forget the transactions in a partition that is unloaded."""
-        for place in [place for place in self._open if place[0] == partition]:
-            for key in tuple(self._open[place][1]):
-                self._drop(place, key)
+        for transaction in [found for found in self._open.values() if found.place[0] == partition]:
+            for key in tuple(transaction.offsets):
+                self._drop(transaction, key)
 
     def of_partition(self, partition: int) -> Iterator[tuple[Stamp, list[tuple[OffsetKey, bytes]]]]:
-        """Yield what each producer has staged in a partition, as it is when it is yielded."""
+        """Yield what each open transaction has staged in a partition, as it is when it is yielded."""
         for place in [place for place in self._open if place[0] == partition]:
             if place in self._open:
-                stamp, offsets = self._open[place]
-                yield stamp, list(offsets.items())
+                transaction = self._open[place]
+                yield transaction.stamp, list(transaction.offsets.items())

@@ -157,24 +157,48 @@ def _check_consumer(group: ConsumerGroup, request: TxnOffsetCommitRequest, *, na
 
 def end_in_partition(context: Context, partition: int, marker: EndMarker, done: Done) -> None:
     """Write a transaction's end into a partition; its offsets count once that is durable."""
+    if partition not in context.loaded:
+        _end_while_loading(context, partition, marker, done)
+        return
+    closed = context.staged.close(partition, marker.producer_id, commit=marker.commit)
+    for key, value in closed.counting:
+        context.offsets.announce(key, value)
 
     def durable(error: ErrorCode | None, now_ms: int) -> None:
         context.now_ms = now_ms
-        # What is still being replayed learns of the end in its turn.
+        context.staged.ended(closed)
+        for key, value in closed.counting:
+            context.offsets.settle(key)
+            if error is None:
+                context.count_rows(key, context.offsets.position(key), offset_of(value))
+                _count(context, key, value)
+        done(error, now_ms)
+
+    context.journal.write(partition, [], [closed.undo], durable, marker)
+
+
+def _end_while_loading(context: Context, partition: int, marker: EndMarker, done: Done) -> None:
+    """Write the end into a partition that is being replayed, and learns of it in its turn."""
+
+    def durable(error: ErrorCode | None, now_ms: int) -> None:
+        context.now_ms = now_ms
         if error is None and partition in context.loaded:
-            apply_end(context, partition, marker.producer_id, commit=marker.commit)
+            replay_end(context, partition, marker.producer_id, commit=marker.commit)
         done(error, now_ms)
 
     context.journal.write(partition, [], [], durable, marker)
 
 
-def apply_end(context: Context, partition: int, producer_id: int, *, commit: bool) -> None:
-    """Make a transaction's offsets the progress of their groups, or drop them."""
-    is_served = partition in context.loaded
-    for key, value in context.staged.end(partition, producer_id, commit=commit):
-        if is_served:
-            context.count_rows(key, context.offsets.position(key), offset_of(value))
-        context.offsets.replay(key, value)
-        context.committed_in(key)
-        if not is_served:
+def replay_end(context: Context, partition: int, producer_id: int, *, commit: bool) -> None:
+    """Apply the durable end of a transaction: its offsets become the progress of their groups, or nothing."""
+    closed = context.staged.close(partition, producer_id, commit=commit)
+    context.staged.ended(closed)
+    for key, value in closed.counting:
+        _count(context, key, value)
+        if partition not in context.loaded:
             context.replayed.add(key.group_id)
+
+
+def _count(context: Context, key: OffsetKey, value: bytes) -> None:
+    context.offsets.replay(key, value)
+    context.committed_in(key)

@@ -82,7 +82,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "offsets of an aborted transaction count", "groups/staged_offsets.py",
-        "        return list(offsets.items()) if commit else []", "        return list(offsets.items())",
+        "        self.counting = offsets if commit else []", "        self.counting = offsets",
         (SIMULATION,),
     ),
     Mutant(

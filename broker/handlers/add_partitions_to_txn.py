@@ -1,8 +1,8 @@
 """AddPartitionsToTxn: v0-3.
 
 Behaviour: adds partitions to a producer's transaction, which begins with the first; answers when that is
-durable.  If one partition does not exist, that one answers UNKNOWN_TOPIC_OR_PARTITION, all others
-OPERATION_NOT_ATTEMPTED, and nothing is added.
+durable, and serves no later request of the connection before.  If one partition does not exist, that one
+answers UNKNOWN_TOPIC_OR_PARTITION, all others OPERATION_NOT_ATTEMPTED, and nothing is added.
 Differences from Apache Kafka: while the markers of the transaction before are being written, the request
 waits for them, half a second at most, before it answers CONCURRENT_TRANSACTIONS.  v4 and v5 are sent by
 brokers only, and not served.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from broker.coordinators.transactions import FENCED_SINCE, shown
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Pace, Until, WaitingSteps, at_once, begun, emptied, made_by_group, size_of
+from broker.loop.slices import Pace, WaitingSteps, at_once, begun, emptied, made_by_group, outcome_of, size_of
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV1, TopicPartition
 from protocol.error_codes import ErrorCode
@@ -72,25 +72,11 @@ def _add(broker: Broker, call: Call[AddPartitionsToTxnRequest]) -> WaitingSteps:
     def answer(code: ErrorCode) -> Generator[None, None, AddPartitionsToTxnResponse]:
         return _answer(request, missing, shown(code, call.version, FENCED_SINCE))
 
+    code = yield from outcome_of(enlist)
     if size_of(request.v3_and_below_topics, lambda topic: topic.partitions) > PARTITIONS_PER_STEP:
-        return (yield from answer((yield from _outcome(enlist))))
-    enlist(lambda code: call.reply(at_once(answer(code))))
+        return (yield from answer(code))
+    call.reply(at_once(answer(code)))
     return PARKED
-
-
-def _outcome(begin: Callable[[Callable[[ErrorCode], None]], None]) -> Generator[Until, None, ErrorCode]:
-    """Begin a change, and return its outcome when it is durable."""
-    codes: list[ErrorCode] = []
-
-    def start(resume: Callable[[], None]) -> None:
-        def done(code: ErrorCode) -> None:
-            codes.append(code)
-            resume()
-
-        begin(done)
-
-    yield Until(start)
-    return codes[0]
 
 
 def _is_writable(broker: Broker, name: str, index: int) -> bool:

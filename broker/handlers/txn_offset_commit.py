@@ -2,7 +2,7 @@
 
 Behaviour: stores offsets that count when the transaction is committed; answers when they are durable.  From
 v5 on the group becomes part of the transaction with the request; before, AddOffsetsToTxn must have made it
-so.
+so.  Later requests of the connection, its end for instance, come after the transaction has the group.
 Differences from Apache Kafka: a request with more than 200 partitions is stored in several batches, in slices
 beside the requests of others; the end of the transaction makes all of them count, or none.
 Version notes: v2 leader epochs; v3 group membership (KIP-447), flexible; v4 TRANSACTION_ABORTABLE (before:
@@ -19,7 +19,16 @@ from broker.coordinators.groups import partition_of
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, Until, WaitingSteps, emptied, made_of
+from broker.loop.slices import (
+    PLAIN_ITEMS_PER_STEP,
+    Steps,
+    Until,
+    WaitingSteps,
+    begun,
+    emptied,
+    made_of,
+    outcome_of,
+)
 from broker.storage.transaction_guards import offsets_key
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV2, TopicPartition
@@ -47,19 +56,22 @@ def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked | Waiti
         return PARKED
     place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
     question = _Question(broker, call, place)
-    if takes_parts(request):
-        return _in_parts(broker, call, question)
+    steps = _in_parts(broker, call, question) if takes_parts(request) else _in_one(broker, call, question)
+    answer: Parked | WaitingSteps = begun(steps)
+    return answer
 
-    def answered(code: ErrorCode) -> None:
+
+def _in_one(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question) -> WaitingSteps:
+    try:
+        code = (yield from outcome_of(question.ask)) or question.verdict()
+    finally:
         question.release()
-        if code:
-            _refuse(broker, call, code)
-            return
+    if code:
+        _refuse(broker, call, code)
+    else:
         now_ms = broker.clock.turn_ms
         with broker.groups.step(now_ms) as groups:
-            groups.txn_offset_commit(request, call.reply, now_ms)
-
-    question.ask(answered)
+            groups.txn_offset_commit(call.request, call.reply, now_ms)
     return PARKED
 
 
@@ -71,23 +83,15 @@ def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode)
 
 def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question) -> WaitingSteps:
     """Commit a part in each step; the transaction's end makes all of them count, or none."""
-    request, answers, verdicts = call.request, PartAnswers(), list[ErrorCode]()
-
-    def start(resume: Callable[[], None]) -> None:
-        def answered(code: ErrorCode) -> None:
-            verdicts.append(code)
-            resume()
-
-        question.ask(answered)
-
+    request, answers = call.request, PartAnswers()
     try:
-        yield Until(start)
+        verdict = yield from outcome_of(question.ask)
         for found in parts_of(request):
             if found is None:
                 yield None
                 continue
             number, part = found
-            code = verdicts[0] or question.verdict()
+            code = verdict or question.verdict()
             now_ms = broker.clock.turn_ms
             with broker.groups.step(now_ms) as groups:
                 answered = answers.expect_part(number)

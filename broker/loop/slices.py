@@ -178,6 +178,22 @@ def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, No
     return made[0]
 
 
+def outcome_of(begin: Callable[[Callable[[Made], None]], None]) -> Generator[Until, None, Made]:
+    """Begin a change, and return what it calls back with when done; do not wait if that is at once."""
+    outcomes: list[Made] = []
+    waiting: list[Callable[[], None]] = []
+
+    def done(outcome: Made) -> None:
+        outcomes.append(outcome)
+        for resume in waiting:
+            resume()
+
+    begin(done)
+    if not outcomes:
+        yield Until(waiting.append)
+    return outcomes[0]
+
+
 def or_again(steps: WaitingSteps, again: Callable[[], None]) -> WaitingSteps:
     """Do the steps of regular work; if they raise, have `again` arrange its next time, and raise on."""
     try:

@@ -142,15 +142,34 @@ class Producer:
         """Abort, and return the error."""
         return self.end(commit=False)
 
-    def add_group(self, group_id: str = "g", version: int = 4) -> int:
-        """Add a group to the transaction and return the error."""
-        request = AddOffsetsToTxnRequest(
+    def adding_group(self, group_id: str = "g") -> AddOffsetsToTxnRequest:
+        """Return a request to add a group."""
+        return AddOffsetsToTxnRequest(
             transactional_id=self.name,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             group_id=group_id,
         )
-        return int(self.client.call(request, version).error_code)
+
+    def add_group(self, group_id: str = "g", version: int = 4) -> int:
+        """Add a group to the transaction and return the error."""
+        return int(self.client.call(self.adding_group(group_id), version).error_code)
+
+    def committing(
+        self, offset: int, *, group_id: str = "g", topic: str = "t", index: int = 0, **fields: Any
+    ) -> TxnOffsetCommitRequest:
+        """Return a request to commit an offset in the transaction."""
+        progress = TxnOffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offset, committed_metadata="m"
+        )
+        return TxnOffsetCommitRequest(
+            transactional_id=self.name,
+            group_id=group_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[progress])],
+            **fields,
+        )
 
     def commit_offset(
         self,
@@ -167,17 +186,7 @@ class Producer:
             code = self.add_group(group_id)
             if code:
                 return code
-        progress = TxnOffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offset, committed_metadata="m"
-        )
-        request = TxnOffsetCommitRequest(
-            transactional_id=self.name,
-            group_id=group_id,
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch,
-            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[progress])],
-            **fields,
-        )
+        request = self.committing(offset, group_id=group_id, topic=topic, index=index, **fields)
         answer = self.client.call(request, version or (5 if self.protocol == TV2 else 4))
         return int(answer.topics[0].partitions[0].error_code)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from groups.effects import EndMarker, StagedRecords, Stamp
+from groups.offsets import read_committed
 from groups.record_keys import OffsetKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
@@ -117,3 +118,58 @@ def test_a_snapshot_has_staged_offsets_with_their_producers() -> None:
     for key, value in staged:
         fresh.coordinator.replay_staged(partition, staged.stamp, key, value)
     assert fresh.coordinator._context.staged.is_staged(OffsetKey("g", "t", 0))
+
+
+def test_what_is_staged_while_a_marker_is_on_its_way_is_not_committed_by_it() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    driver.hold = True
+    end(driver)
+    stage(driver, 6)
+    end(driver, commit=False)
+    driver.sync()
+    assert offset_of(driver) == 5
+
+
+def test_a_commit_on_its_way_takes_the_place_of_what_was_staged_before_it_and_not_after_it() -> None:
+    driver = Driver("t")
+    stage(driver, 5, producer=1)
+    driver.hold = True
+    driver.commit("g", {("t", 0): 6})
+    stage(driver, 7, producer=2)
+    driver.sync()
+    for producer, expected in ((1, 6), (2, 7)):
+        end(driver, producer)
+        driver.sync()
+        assert offset_of(driver) == expected
+
+
+def test_offsets_are_not_stable_until_the_marker_is_durable() -> None:
+    driver = Driver("t")
+    stage(driver, 5)
+    driver.hold = True
+    end(driver)
+    staged = driver.coordinator._context.staged
+    assert staged.is_staged(OffsetKey("g", "t", 0))
+    driver.fail()
+    assert (offset_of(driver), staged.is_staged(OffsetKey("g", "t", 0))) == (None, True)
+    end(driver)
+    driver.sync()
+    assert (offset_of(driver), staged.is_staged(OffsetKey("g", "t", 0))) == (5, False)
+
+
+def test_a_snapshot_shows_a_transaction_whose_marker_is_on_its_way_as_it_will_be() -> None:
+    """Copied after the marker, what is staged would be so for ever, and the offset before would come back."""
+    for commit in (True, False):
+        driver = Driver("t")
+        driver.commit("g", {("t", 0): 4})
+        stage(driver, 5)
+        driver.hold = True
+        end(driver, commit=commit)
+        partition = driver.coordinator.partition_of("g")
+        records = [record for part in driver.coordinator.snapshot(partition) for record in part]
+        parts = list(driver.coordinator.snapshot(partition))
+        assert not [part for part in parts if isinstance(part, StagedRecords)]
+        (value,) = (value for key, value in records if key.endswith(b"\x00\x01t\x00\x00\x00\x00"))
+        assert value is not None
+        assert read_committed(value).offset == (5 if commit else 4)

@@ -24,6 +24,7 @@ from broker.loop.slices import (
     in_thread,
     made_of,
     or_again,
+    outcome_of,
     run_here,
 )
 
@@ -158,3 +159,16 @@ def test_collections_are_emptied_with_pauses() -> None:
     numbers, names, places = list(range(count)), dict.fromkeys(range(count)), set(range(count))
     assert len(list(emptied(numbers, names, places))) == 3 * 3
     assert (numbers, names, places) == ([], {}, set())
+
+
+def test_the_outcome_of_a_change_is_returned_when_it_is_told_later_or_at_once() -> None:
+    told = list[Callable[[str], None]]()
+    steps, resumed = outcome_of(told.append), list[bool]()
+    next(steps).start(lambda: resumed.append(True))
+    assert not resumed
+    told[0]("later")
+    assert resumed == [True]
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == "later"
+    assert at_once(outcome_of(lambda done: done("now"))) == "now"
