@@ -188,9 +188,16 @@ def outcome_of(begin: Callable[[Callable[[Made], None]], None]) -> Generator[Unt
         for resume in waiting:
             resume()
 
+    def start(resume: Callable[[], None]) -> None:
+        # It may have come while these steps waited for their turn.
+        if outcomes:
+            resume()
+        else:
+            waiting.append(resume)
+
     begin(done)
     if not outcomes:
-        yield Until(waiting.append)
+        yield Until(start)
     return outcomes[0]
 
 

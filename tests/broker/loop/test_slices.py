@@ -172,3 +172,15 @@ def test_the_outcome_of_a_change_is_returned_when_it_is_told_later_or_at_once() 
         next(steps)
     assert end.value.value == "later"
     assert at_once(outcome_of(lambda done: done("now"))) == "now"
+
+
+def test_an_outcome_that_comes_before_the_steps_have_had_their_turn_is_not_missed() -> None:
+    told = list[Callable[[str], None]]()
+    steps, resumed = outcome_of(told.append), list[bool]()
+    waits = next(steps)
+    told[0]("early")
+    waits.start(lambda: resumed.append(True))
+    assert resumed == [True]
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == "early"
