@@ -208,10 +208,8 @@ def snapshot(context: Context, partition: int, records_max: int) -> Iterator[lis
     to the disk are included as last written. A list holds `records_max` offsets at most, or all metadata of
     one group; it may be empty, so that the search for groups does not take long at a time, either.
     """
-    for stamp, staged in context.staged.of_partition(partition):
-        for start in range(0, len(staged), records_max):
-            part = staged[start : start + records_max]
-            yield StagedRecords(stamp, [encode_record(key, value) for key, value in part])
+    for stamp, staged in context.staged.of_partition(partition, records_max):
+        yield StagedRecords(stamp, [encode_record(key, value) for key, value in staged])
     group_ids = dict.fromkeys([*context.groups, *context.offsets.newest_groups()])
     for number, group_id in enumerate(group_ids):
         if number % GROUPS_LOOKED_AT == GROUPS_LOOKED_AT - 1:

@@ -31,7 +31,8 @@ class _Open:
     def __init__(self, place: _Place, stamp: Stamp) -> None:
         self.place = place
         self.stamp = stamp
-        self.offsets: dict[OffsetKey, bytes] = {}
+        self.offsets: dict[OffsetKey, tuple[int, bytes]] = {}
+        """Each with its number in the order of all that was staged."""
 
 
 class Closed:
@@ -54,9 +55,10 @@ class Closed:
 class StagedOffsets:
     """The offsets of open transactions, by partition of __consumer_offsets and producer."""
 
-    __slots__ = ("_by_key", "_ending", "_open")
+    __slots__ = ("_by_key", "_ending", "_number", "_open")
 
     def __init__(self) -> None:
+        self._number = 0
         self._open: dict[_Place, _Open] = {}
         # The transactions that have staged an offset, in the order in which they did.
         self._by_key: dict[OffsetKey, dict[_Open, None]] = {}
@@ -78,7 +80,8 @@ class StagedOffsets:
         order = list(transactions)
         transactions.pop(transaction, None)
         transactions[transaction] = None
-        transaction.offsets[key] = value
+        self._number += 1
+        transaction.offsets[key] = (self._number, value)
 
         def undo() -> None:
             if key not in transaction.offsets:
@@ -100,7 +103,9 @@ class StagedOffsets:
             del self._open[transaction.place]
         return lambda: self._put_back(transaction, key, value, order)
 
-    def _put_back(self, transaction: _Open, key: OffsetKey, value: bytes, order: list[_Open]) -> None:
+    def _put_back(
+        self, transaction: _Open, key: OffsetKey, value: tuple[int, bytes], order: list[_Open]
+    ) -> None:
         transaction.offsets[key] = value
         self._open[transaction.place] = transaction
         self._by_key[key] = {other: None for other in order if key in other.offsets}
@@ -108,7 +113,8 @@ class StagedOffsets:
     def close(self, partition: int, producer_id: int, *, commit: bool) -> Closed:
         """End a producer's transaction; `ended` must be called once, with what is returned."""
         transaction = self._open.get((partition, producer_id))
-        offsets = list(transaction.offsets.items()) if transaction is not None else []
+        staged = transaction.offsets if transaction is not None else {}
+        offsets = [(key, value) for key, (_, value) in staged.items()]
         undo: list[Undo] = []
         for key, _ in offsets:
             assert transaction is not None
@@ -153,9 +159,27 @@ class StagedOffsets:
             for key in tuple(transaction.offsets):
                 self._drop(transaction, key)
 
-    def of_partition(self, partition: int) -> Iterator[tuple[Stamp, list[tuple[OffsetKey, bytes]]]]:
-        """Yield what each open transaction has staged in a partition, as it is when it is yielded."""
-        for place in [place for place in self._open if place[0] == partition]:
-            if place in self._open:
-                transaction = self._open[place]
-                yield transaction.stamp, list(transaction.offsets.items())
+    def of_partition(
+        self, partition: int, at_most: int
+    ) -> Iterator[tuple[Stamp, list[tuple[OffsetKey, bytes]]]]:
+        """Yield what open transactions have staged in a partition, so many at a time, in their order.
+
+        What has ended, or was staged again, since the first step is left out.
+        """
+        entries = sorted(
+            (number, key, transaction)
+            for transaction in self._open.values()
+            if transaction.place[0] == partition
+            for key, (number, _) in transaction.offsets.items()
+        )
+        position = 0
+        while position < len(entries):
+            transaction, part = entries[position][2], list[tuple[OffsetKey, bytes]]()
+            while position < len(entries) and entries[position][2] is transaction and len(part) < at_most:
+                number, key, _ = entries[position]
+                found = transaction.offsets.get(key)
+                if found is not None and found[0] == number:
+                    part.append((key, found[1]))
+                position += 1
+            if part:
+                yield transaction.stamp, part

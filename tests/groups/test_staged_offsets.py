@@ -66,7 +66,7 @@ def test_undoing_newest_first_leaves_what_was_there(steps: list[tuple[int, Offse
     undo = [staged.stage(0, Stamp(producer, 0), key, value) for producer, key, value in steps]
     for step in reversed(undo):
         step()
-    assert list(staged.of_partition(0)) == [(Stamp(9, 0), [(KEY, b"before")])]
+    assert list(staged.of_partition(0, 10)) == [(Stamp(9, 0), [(KEY, b"before")])]
     assert staged.keys() == [KEY]
     assert end(staged, 0, 9, commit=True) == [(KEY, b"before")]
 
@@ -82,7 +82,7 @@ def test_what_is_staged_after_a_marker_is_of_the_next_transaction() -> None:
     assert staged.is_staged(KEY)
     second.undo()
     staged.ended(second)
-    assert list(staged.of_partition(0)) == [(Stamp(1, 1), [(KEY, b"second")])]
+    assert list(staged.of_partition(0, 10)) == [(Stamp(1, 1), [(KEY, b"second")])]
     undo()
     assert not staged
 
@@ -92,7 +92,7 @@ def test_a_marker_that_is_not_stored_leaves_the_transaction_and_older_ones_open(
     staged.stage(0, Stamp(1, 0), KEY, b"old")
     staged.stage(0, Stamp(2, 0), KEY, b"new")
     closed = staged.close(0, 2, commit=True)
-    assert list(staged.of_partition(0)) == []
+    assert list(staged.of_partition(0, 10)) == []
     closed.undo()
     staged.ended(closed)
     assert end(staged, 0, 1, commit=True) == [(KEY, b"old")]
@@ -109,3 +109,17 @@ def test_a_superseded_offset_is_there_again_if_the_later_one_is_not_stored() -> 
     for step in undo:
         step()
     assert end(staged, 0, 1, commit=True) == [(KEY, b"a")]
+
+
+def test_a_copy_keeps_the_order_of_transactions_and_leaves_out_what_has_ended_meanwhile() -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(1, 0), OTHER, b"1")
+    staged.stage(0, Stamp(2, 0), KEY, b"2")
+    staged.stage(0, Stamp(2, 0), OTHER, b"2")
+    staged.stage(0, Stamp(1, 0), KEY, b"1")
+    parts = [(stamp.producer_id, part) for stamp, part in staged.of_partition(0, 1)]
+    assert parts == [(1, [(OTHER, b"1")]), (2, [(KEY, b"2")]), (2, [(OTHER, b"2")]), (1, [(KEY, b"1")])]
+    copy = staged.of_partition(0, 1)
+    next(copy)
+    end(staged, 0, 2, commit=False)
+    assert [stamp.producer_id for stamp, _ in copy] == [1]
