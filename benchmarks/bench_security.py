@@ -177,7 +177,7 @@ def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
     try:
         certificates = make_certificates(directory / "certificates")
         if part == "gate":
-            return gate(kind, directory, quick, {"produce": write, "consume": read})
+            return gate(kind, directory, quick)
         server = new_server(kind, directory / kind, tls_settings(kind, certificates))
         try:
             server.start()

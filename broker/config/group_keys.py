@@ -15,6 +15,8 @@ from broker.config.queue_keys import QUEUE_KEYS
 BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT, ConfigType.LONG
 LIST = ConfigType.LIST
 
+IMPORTANT_TOPICS = "kawal.retention.important.topics"
+
 _DURATION = re.compile(
     r"by_duration:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{1,9})?S)?)?\Z", re.IGNORECASE
 )
@@ -104,10 +106,10 @@ _TABLE: tuple[Key, ...] = (
     Key("kawal.retention.important", BOOLEAN, False,
         "Keep records that the group has not committed, whatever retention says.",
         synonyms=("kawal.retention.important",)),
-    Key("kawal.retention.important.topics", LIST, (),
+    Key(IMPORTANT_TOPICS, LIST, (),
         "Topics in which records are kept for the group even while it has neither subscribed members nor "
         "offsets in them, as before its first start.",
-        synonyms=("kawal.retention.important.topics",)),
+        synonyms=(IMPORTANT_TOPICS,)),
     Key("kawal.retention.important.max.bytes", LONG, -1,
         "Largest size of a partition that is kept for an important group; -1: no limit.",
         minimum=-1, unit="bytes", synonyms=("kawal.retention.important.max.bytes",)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from typing import Any, Final
+from uuid import UUID
 
 from broker.requests.passage import (
     ITEMS_PER_STEP,
@@ -127,7 +128,6 @@ def _alter_offsets(passage: Passage) -> Checks:
     if not rights.may_group(Operation.READ, request.group_id):
         return DENIED
     denied = yield from _unreadable(passage)
-    known = passage.catalogue.by_name
     refused = yield from refused_parts_of(
         denied,
         lambda topic: topic.partitions,
@@ -136,12 +136,19 @@ def _alter_offsets(passage: Passage) -> Checks:
         ),
         lambda topic, partitions: alter.AlterShareGroupOffsetsResponseTopic(
             topic_name=topic.topic_name,
-            topic_id=known[topic.topic_name].topic_id if topic.topic_name in known else ZERO_UUID,
+            topic_id=_id_shown(passage, topic.topic_name),
             partitions=partitions,
         ),
     )
     _lead(passage, "responses", refused)
     return None
+
+
+def _id_shown(passage: Passage, name: str) -> UUID:
+    """Return the id of a topic that may be described; of another it would tell that there is such a topic."""
+    found = passage.catalogue.by_name.get(name)
+    shown = found is not None and passage.rights.may_topic(Operation.DESCRIBE, name)
+    return found.topic_id if found is not None and shown else ZERO_UUID
 
 
 def _delete_offsets(passage: Passage) -> Checks:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from broker.catalogue.view_sources import may_read_source, source_of_view
+from broker.config.config_changes import Operation as Change
+from broker.config.group_keys import IMPORTANT_TOPICS
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
+from broker.config.queue_keys import ANSWERS_TOPIC
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, made_of, tallied
 from broker.requests.passage import MESSAGES, Checks, Passage, refused_of, refused_parts_of, split
 from broker.requests.refusals import refusal
@@ -140,8 +143,12 @@ def _create_topics(passage: Passage) -> Checks:
 
 
 def _quarantines(lines: Iterable[Any]) -> list[str]:
-    """Return the topics that configurations have made for records that do not fit."""
-    return [line.value for line in lines if line.name == QUARANTINE_KEY.name and line.value]
+    """Return the topics that configurations have made for records that do not fit.
+
+    Blanks around a name do not count, here as where it is stored: it must be the name that rules have.
+    """
+    texts = [line.value.strip() for line in lines if line.name == QUARANTINE_KEY.name and line.value]
+    return [text for text in texts if text]
 
 
 def _delete_topics(passage: Passage) -> Checks:
@@ -251,6 +258,9 @@ def _alter_configs(response: Any) -> Callable[[Passage], Checks]:
         def code_of(item: Any) -> ErrorCode | None:
             kind, name = item.resource_type, item.resource_name
             code = _config_error(rights, Operation.ALTER_CONFIGS, kind, name)
+            if code is None and kind == GROUP_CONFIG:
+                may_read = all(rights.may_topic(Operation.READ, topic) for topic in _of_group(item.configs))
+                return None if may_read else DENIED
             made = _quarantines(item.configs) if code is None and kind == TOPIC_CONFIG else []
             if not made or (rights.may_topic(Operation.READ, name) and _may_create(rights, made)):
                 return code
@@ -259,6 +269,21 @@ def _alter_configs(response: Any) -> Callable[[Passage], Checks]:
         return (yield from _split_configs(passage, "responses", code_of, refused))
 
     return check
+
+
+def _of_group(lines: Iterable[Any]) -> list[str]:
+    """Return the topics that configurations of a group have the server read, or keep longer, for it.
+
+    To take topics off a list needs no right on them.
+    """
+    texts = [
+        line.value
+        for line in lines
+        if line.name in (IMPORTANT_TOPICS, ANSWERS_TOPIC)
+        and line.value
+        and getattr(line, "config_operation", Change.SET) != Change.SUBTRACT
+    ]
+    return [name for text in texts for name in map(str.strip, text.split(",")) if name]
 
 
 def _may_create(rights: Rights, names: list[str]) -> bool:

@@ -83,6 +83,7 @@ _CONFIGS_WRITTEN: Final = (
     _item(ALTER_CONFIGS, CLUSTER, "another resource"),
     _item(READ, TOPIC, "with kawal.quarantine"),
     _item(CREATE, TOPIC, "with kawal.quarantine: the topic that it makes, or CREATE cluster"),
+    _item(READ, TOPIC, "a group's kawal.retention.important.topics and kawal.share.answers.topic"),
 )
 
 ACCESS: Final[dict[int, tuple[Check, ...]]] = {

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from broker.catalogue.metadata import Metadata
 from broker.config import group_configs
 from broker.config.config_layers import ConfigLayers
+from broker.config.group_keys import IMPORTANT_TOPICS
 from broker.storage.partition import Partition
 from groups.offsets import Committed
 from wal.lookup import StreamExtent
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
 
 IMPORTANT = "kawal.retention.important"
-IMPORTANT_TOPICS = "kawal.retention.important.topics"
 IMPORTANT_MAX_BYTES = "kawal.retention.important.max.bytes"
 AVAILABILITY_MS = "kawal.retention.availability.ms"
 NO_LIMIT = -1

@@ -159,7 +159,19 @@ CASES: list[Case] = [
     Case(
         ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, requests.altering_some(2, "t", kawal_quarantine="t"), (0, 3, 4)
     ),
+    Case(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        1,
+        requests.altering_some(32, "g", kawal_share_answers_topic="t"),
+        (1, 5),
+    ),
     Case(ApiKey.ALTER_CONFIGS, 2, requests.altering(16, "m"), (2,)),
+    Case(
+        ApiKey.ALTER_CONFIGS,
+        2,
+        requests.altering(32, "g", kawal_retention_important_topics="t"),
+        (1, 5),
+    ),
     Case(ApiKey.ALTER_CONFIGS, 2, requests.altering(2, "t", kawal_quarantine="t"), (0, 3, 4)),
     Case(
         ApiKey.CREATE_PARTITIONS,

@@ -111,6 +111,16 @@ def test_a_group_is_moved_in_the_topics_that_may_be_read() -> None:
     assert (start_in(guarded, "open"), start_in(guarded, "shut")) == (1, 0)
 
 
+def test_moving_a_group_does_not_tell_whether_a_hidden_topic_exists() -> None:
+    guarded = left_group()
+    guarded.deny(Operation.DESCRIBE, TOPIC, "shut")
+    answer = guarded.of(ALICE).call(altering("shut", "missing", offset=1), 0)
+    assert [(topic.topic_id, topic.partitions[0].error_code) for topic in answer.responses] == [
+        (ZERO_UUID, TOPIC_DENIED),
+        (ZERO_UUID, TOPIC_DENIED),
+    ]
+
+
 def test_progress_is_forgotten_in_the_topics_that_may_be_read() -> None:
     guarded = left_group()
     answer = guarded.of(ALICE).call(deleting("open", "shut"), 0)

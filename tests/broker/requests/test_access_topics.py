@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from broker.config.config_changes import Operation as Change
+from broker.requests.access_topics import GROUP_CONFIG, TOPIC_CONFIG
 from broker.security.authorized_operations import Operation
 from protocol.error_codes import ErrorCode
+from protocol.messages import incremental_alter_configs as incremental
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.guarded import ALICE, CLUSTER, TOPIC, Guarded
+from tests.broker.guarded import ALICE, CLUSTER, GROUP, TOPIC, Guarded
 from tests.broker.kit import batch, create, creation, outcomes, producing, send
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -115,6 +120,49 @@ def test_the_operations_are_those_that_are_allowed() -> None:
     )
     assert answer.topics[0].topic_authorized_operations == 1 << Operation.WRITE | 1 << Operation.DESCRIBE
     assert answer.cluster_authorized_operations == 0
+
+
+def changed(guarded: Guarded, kind: int, name: str, key: str, value: str, operation: int = 0) -> int:
+    line = incremental.AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = incremental.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[line])
+    request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    code: int = guarded.of(ALICE).call(request, 1).responses[0].error_code
+    return code
+
+
+@pytest.mark.parametrize("key", ["kawal.retention.important.topics", "kawal.share.answers.topic"])
+def test_a_group_names_only_topics_that_who_configures_it_may_read(key: str) -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.ALTER_CONFIGS, GROUP, "g")
+    assert changed(guarded, GROUP_CONFIG, "g", key, "a") == DENIED
+    assert changed(guarded, GROUP_CONFIG, "g", key, "missing") == DENIED
+    guarded.allow(Operation.READ, TOPIC, "a")
+    assert changed(guarded, GROUP_CONFIG, "g", key, "a") == 0
+    assert changed(guarded, GROUP_CONFIG, "g", key, "") == 0
+
+
+def test_topics_are_added_to_a_groups_list_by_who_may_read_them_and_taken_off_by_anyone() -> None:
+    guarded = guarded_topics()
+    guarded.allow(Operation.ALTER_CONFIGS, GROUP, "g")
+    acl = guarded.allow(Operation.READ, TOPIC, "a")
+    key = "kawal.retention.important.topics"
+    assert changed(guarded, GROUP_CONFIG, "g", key, "a , b") == DENIED
+    assert changed(guarded, GROUP_CONFIG, "g", key, "a", Change.APPEND) == 0
+    assert changed(guarded, GROUP_CONFIG, "g", key, "b", Change.APPEND) == DENIED
+    guarded.take(acl)
+    assert changed(guarded, GROUP_CONFIG, "g", key, "a", Change.SUBTRACT) == 0
+
+
+@pytest.mark.parametrize("value", ["a-bad", " a-bad", "a-bad\t"])
+def test_blanks_around_a_quarantine_topic_do_not_get_past_a_denial(value: str) -> None:
+    guarded = Guarded()
+    create(guarded.admin, "t", kawal_columns="x int")
+    guarded.allow(Operation.ALTER_CONFIGS, TOPIC, "t")
+    guarded.allow(Operation.READ, TOPIC, "t")
+    guarded.allow(Operation.CREATE, TOPIC, "*")
+    guarded.deny(Operation.CREATE, TOPIC, "a-bad")
+    assert changed(guarded, TOPIC_CONFIG, "t", "kawal.quarantine", value) == DENIED
+    assert guarded.broker.catalogue.find("a-bad") is None
 
 
 def test_a_produce_without_answer_closes_the_connection_when_it_is_denied() -> None:
