@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final
 
+from broker.security.addresses import spellings
 from broker.security.quota_rates import Rate, Windows
 from broker.security.quotas import CONNECTION_RATE, IP, Entity
 
@@ -59,7 +60,8 @@ class Arrivals:
 
         A client that has to wait is not counted.
         """
-        for entity in (((IP, host),), ((IP, None),)):
+        for name in (*spellings(host), None):
+            entity = ((IP, name),)
             quota = values.get(entity, {}).get(CONNECTION_RATE)
             if quota is not None:
                 return self._wait_ms(host, quota, now_ms)

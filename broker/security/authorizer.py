@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from broker.security.acls import EVERYONE, WILDCARD, Acl, PatternType, Permission, ResourceType
+from broker.security.addresses import spellings
 from broker.security.authorized_operations import Operation, bits
 
 EVERYTHING: Final = bits(*Operation) | 1 << Operation.ALL
@@ -83,7 +84,7 @@ class _Rules:
 
     def naming(self, host: str, operation: int) -> Iterator[int]:
         """Yield the permissions of rules for this host that name the operation itself, or ALL."""
-        for of_host in {host, WILDCARD}:
+        for of_host in (*spellings(host), WILDCARD):
             for of_operation, permission in self._by_host.get(of_host, ()):
                 if of_operation in (operation, Operation.ALL):
                     yield permission
@@ -241,9 +242,10 @@ class Authorizer:
         if principal in self.policy.super_users:
             return EVERYTHING
         denied = allowed = 0
+        hosts = (*spellings(host), WILDCARD)
         for names in self._names_of(principal, kind):
             for rules in names.matching(name):
-                for of_host in {host, WILDCARD}:
+                for of_host in hosts:
                     if (sums := rules.sums.get(of_host)) is not None:
                         denied |= sums[0]
                         allowed |= sums[1]

@@ -16,6 +16,7 @@ from broker.connections.arrivals import DELAYED_MAX, Arrivals
 from broker.connections.newcomers import Newcomers
 from broker.core import Broker
 from broker.loop.listener_stats import ListenerStats
+from broker.security.addresses import canonical
 from broker.security.quota_rates import Windows
 from broker.security.quotas import CONNECTION_RATE
 from broker.server.listeners import Listener, advertised_address
@@ -203,7 +204,8 @@ class Acceptor:
     def _overrides(self) -> dict[str, int]:
         text = self._broker.config.max_connections_per_ip_overrides
         if text != self._overrides_text:
-            self._overrides_text, self._overrides_read = text, per_ip_overrides(text)
+            limits = {canonical(host): count for host, count in per_ip_overrides(text).items()}
+            self._overrides_text, self._overrides_read = text, limits
         return self._overrides_read
 
     def _delay(self, sock: socket.socket, host: str, wait_ms: int, now_ms: int) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from ipaddress import ip_address
 from typing import Any
 
+from broker.security.addresses import spellings
 from broker.server.logs import escaped
 from console.acl_admin import (
     CLUSTER_NAME,
@@ -31,6 +33,8 @@ __all__ = ["configure", "run"]
 
 TOKENS_OF_USER = "tokens-of-user"
 """The resource USER stands for a user's delegation tokens; `--user` names the client of a rule."""
+
+EVERY_HOST = "*"
 
 HEADINGS = ("PERMISSION", "OPERATION", "RESOURCE", "NAME", "PATTERN", "USER", "HOST")
 
@@ -74,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_resource(adding)
     adding.add_argument("--prefixed", action="store_true", help="all names that begin with the name")
-    adding.add_argument("--host", metavar="ADDRESS", default="*", help="only from this address")
+    adding.add_argument("--host", metavar="ADDRESS", default=EVERY_HOST, help="only from this address")
     adding.add_argument("--deny", action="store_true", help="deny it; without, it is allowed")
     add_bootstrap(adding)
     removing = actions.add(
@@ -173,13 +177,14 @@ def _add(arguments: argparse.Namespace) -> int:
     resource = _resource(arguments)
     if resource is None:
         raise UsageError("name what the rule is about: --topic, --group, --cluster, --transactional-id …")
+    host = _host(arguments.host)
     rules = [
         Rule(
             resource=resource[0],
             name=resource[1],
             pattern="prefixed" if arguments.prefixed else "literal",
             principal=principal_of(arguments.client),
-            host=arguments.host,
+            host=host,
             operation=operation,
             permission="deny" if arguments.deny else "allow",
         )
@@ -188,6 +193,22 @@ def _add(arguments: argparse.Namespace) -> int:
     add(_asker(arguments), rules)
     _print(rules)
     return OK
+
+
+def _host(text: str) -> str:
+    """Return an address as every broker compares it.
+
+    Raises: UsageError, for what no client's address is: Kafka stores it, and such a denial denies nothing.
+    """
+    if text == EVERY_HOST:
+        return text
+    try:
+        return spellings(ip_address(text).compressed)[-1]
+    except ValueError:
+        raise UsageError(
+            f"--host {text!r} is no address, and rules know neither ranges nor names of hosts; give one"
+            " address, such as 10.0.0.7, or leave --host out for all"
+        ) from None
 
 
 def _remove(arguments: argparse.Namespace) -> int:

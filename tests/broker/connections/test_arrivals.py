@@ -74,3 +74,10 @@ def test_many_addresses_take_bounded_memory() -> None:
     for number in range(HOSTS_MAX + 100):
         arrivals.host_wait_ms(str(number), found, 0)
     assert len(arrivals._hosts) == HOSTS_MAX
+
+
+def test_a_quota_of_an_ipv6_address_may_be_written_as_java_does() -> None:
+    found = quotas(**{"0:0:0:0:0:0:0:1": 1})
+    arrivals = Arrivals(WINDOWS)
+    assert any(arrivals.host_wait_ms("::1", found, 0) for _ in range(30))
+    assert arrivals.host_wait_ms("::2", found, 0) == 0

@@ -210,3 +210,20 @@ def test_ten_thousand_rules_cost_a_decision_no_more_than_ten() -> None:
         return best
 
     assert cost_ns(10_000) < 4 * cost_ns(10)
+
+
+@pytest.mark.parametrize("host", ["::1", "0:0:0:0:0:0:0:1"])
+def test_a_rule_about_an_ipv6_address_holds_as_kafka_writes_it_and_as_we_do(host: str) -> None:
+    authorizer = Authorizer(
+        acls=[rule(), rule(permission=DENY, host=host), rule("other", host=host, operation=Operation.WRITE)]
+    )
+    for client, denied in {"::1": True, "::2": False, "10.0.0.1": False}.items():
+        assert authorizer.allows("User:alice", client, Operation.READ, TOPIC, "orders") is not denied
+        assert authorizer.allows_some("User:alice", client, Operation.WRITE, TOPIC) is denied
+
+
+def test_two_spellings_of_a_host_are_two_rules() -> None:
+    both = [rule(permission=DENY, host=host) for host in ("::1", "0:0:0:0:0:0:0:1")]
+    authorizer = Authorizer(acls=[rule(), *both])
+    authorizer.remove(both[0])
+    assert not authorizer.allows("User:alice", "::1", Operation.READ, TOPIC, "orders")

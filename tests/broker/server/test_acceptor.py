@@ -209,8 +209,9 @@ def test_not_more_than_some_connections_wait_to_be_closed() -> None:
     assert sum(sock.closed for sock in world.listener.accepted) == DELAYED_MAX + 10
 
 
-def test_single_addresses_may_have_limits_of_their_own() -> None:
-    settings: dict[str, Any] = {"max_connections_per_ip_overrides": "a:2,::1:0"}
+@pytest.mark.parametrize("loopback", ["::1", "0:0:0:0:0:0:0:1"])
+def test_single_addresses_may_have_limits_of_their_own(loopback: str) -> None:
+    settings: dict[str, Any] = {"max_connections_per_ip_overrides": f"a:2,{loopback}:0"}
     world = World("a", "::ffff:a", "a", "b", "b", "::1", max_connections_per_ip=1, **settings)
     world.accept()
     assert world.hosts == ["a", "a", "b"]

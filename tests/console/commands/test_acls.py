@@ -52,6 +52,20 @@ def test_a_rule_needs_something_to_be_about(guarded: Guarded, capsys: Output) ->
     assert "name what the rule is about" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("host", ["10.0.0.0/8", "host.example", "10.0.0", "", "*.example"])
+def test_a_rule_for_what_is_no_address_is_refused(guarded: Guarded, capsys: Output, host: str) -> None:
+    line = ["acls", "add", "--user", "a", "--operation", "read", "--topic", "t", "--deny", "--host", host]
+    assert main(line) == 2
+    assert f"--host {host!r} is no address" in capsys.readouterr().err
+    assert list(guarded.broker.catalogue.acls) == []
+
+
+def test_an_ipv6_address_is_stored_as_kafka_compares_it(guarded: Guarded) -> None:
+    line = ["acls", "add", "--user", "a", "--operation", "read", "--topic", "t", "--host", "2001:DB8::A01"]
+    assert main(line) == 0
+    assert [acl.host for acl in guarded.broker.catalogue.acls] == ["2001:db8:0:0:0:0:0:a01"]
+
+
 def test_an_empty_list_says_so(guarded: Guarded, capsys: Output) -> None:
     assert main(["acls", "list"]) == 0
     assert capsys.readouterr().out == "no rules\n"
