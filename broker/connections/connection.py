@@ -34,6 +34,7 @@ from protocol.headers import RequestHeader, decode_request_header
 if TYPE_CHECKING:
     from broker.connections.login import Login
     from broker.loop.turns import Task
+    from broker.security.rights import Rights
 
 logger = logging.getLogger("kawal.broker")
 
@@ -69,6 +70,7 @@ class Connection(MeteredConnection):
         "principal",
         "ready_by_ms",
         "received_ns",
+        "rights",
         "stalled",
         "stats",
         "unsent",
@@ -91,14 +93,13 @@ class Connection(MeteredConnection):
         advertised: tuple[str, int] = ("127.0.0.1", 9092),
         descriptor: int = -1,
     ) -> None:
-        self.identity = identity
-        self.peer = peer
+        self.identity, self.peer = identity, peer
         reader = RequestReader(pool, request_bytes_max, plain_request_bytes_max)
         super().__init__(memory, self.host, reader, now_ms, ClientRecord(stats.software, now_ms))
         # The shell's number of the socket, and the address it tells this client to connect to.
-        self.descriptor = descriptor
-        self.advertised = advertised
+        self.descriptor, self.advertised = descriptor, advertised
         self.principal = ANONYMOUS
+        self.rights: Rights | None = None
         # The name of the listener that it came to.
         self.listener = ""
         # The client's login, on listeners that demand one; it judges every request.

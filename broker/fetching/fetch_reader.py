@@ -60,6 +60,7 @@ class FetchReader:
         "found",
         "has_error",
         "has_news",
+        "is_denied",
         "is_full",
         "membership",
         "metadata",
@@ -121,6 +122,7 @@ class FetchReader:
         self.is_full = False
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
+        self.is_denied = call.rights is not None and not may_fetch(call.rights, request)
 
     def read(self, items: Iterable[FetchItem]) -> WaitingSteps:
         """Read these partitions of the plan, in the plan's order; yield where a view has worked enough."""
@@ -185,6 +187,8 @@ class FetchReader:
     def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them."""
         try:
+            if self.is_denied:
+                raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             partition = find_partition(self.metadata, item, self.call.rights)
             # Here, and only here, Kafka takes every negative epoch for no epoch.
             epoch = max(item.leader_epoch, NO_EPOCH)
@@ -313,6 +317,12 @@ class FetchReader:
         parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
         if size_bytes:
             data.records = RecordParts(parts, size_bytes)
+
+
+def may_fetch(rights: Rights, request: FetchRequest) -> bool:
+    """Whether a client may fetch at all; one that says that it is a replica needs CLUSTER_ACTION."""
+    replica_id = request.replica_id if request.replica_state is None else request.replica_state.replica_id
+    return replica_id < 0 or rights.may_cluster(Operation.CLUSTER_ACTION)
 
 
 def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = None) -> Partition:

@@ -6,13 +6,13 @@ batch of the answer is sent even when it is larger than every limit (KIP-74).  A
 broker/fetching/fetch_sessions.py.  With kawal.out.of.range=first a fetch below the log start is answered from
 the log start.
 Differences from Apache Kafka: sessions are limited by their memory, too, and one that outgrows it ends with
-FETCH_SESSION_ID_NOT_FOUND; while the memory for requests is full, waiting fetches are answered early.  There
-are no replicas, so `replica_id` is ignored; every record that can be fetched is durable (the high watermark
-follows the sync).  Views (broker/view_topics/view_partition.py) are read a slice at a time, and readers are
-moved past the records that a view leaves out: the last batch is extended over them, or if no record is left,
-a batch without records is sent.  A group may have settings by which its members read
-(broker/coordinators/member_reads.py): records of some origin or of a past state left out, and a number of
-records that a fetch waits for.
+FETCH_SESSION_ID_NOT_FOUND; while the memory for requests is full, waiting fetches are answered early.
+There are no replicas: with an authorizer a `replica_id` needs CLUSTER_ACTION beside READ, else it is
+ignored; every record that can be fetched is durable (the high watermark follows the sync).  Views
+(broker/view_topics/view_partition.py) are read a slice at a time, and readers are moved past the records
+that a view leaves out: the last batch is extended over them, or if no record is left, a batch without
+records is sent.  A group may have settings by which its members read (broker/coordinators/member_reads.py):
+records of some origin or of a past state left out, and a number of records that a fetch waits for.
 Version notes: v7 sessions (KIP-227); v9 leader epochs (KIP-320); v11 rack id (ignored); v12 flexible, last
 fetched epoch (KIP-595); v13 topic ids (KIP-516); v15-18 replica fields (ignored).
 """

@@ -72,6 +72,9 @@ class CallConnection(Protocol):
     principal: str
     """The name that the client has shown, `User:alice`."""
 
+    rights: Rights | None
+    """What that name may do, once the gate has looked it up; None without an authorizer."""
+
     client_software: tuple[str, str]
     """The name and version that the client has given for itself, empty when it gave none."""
 

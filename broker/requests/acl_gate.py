@@ -51,10 +51,6 @@ IN_HANDLER: Final = frozenset(
 V4_MAPPED: Final = "::ffff:"
 
 
-_WRITE: Final = int(Operation.WRITE)
-_TOPIC: Final = int(ResourceType.TOPIC)
-
-
 class AclGate:
     """The gate of a server with an authorizer."""
 
@@ -64,8 +60,7 @@ class AclGate:
 
     def admit(self, call: Call[Any], now_ms: int) -> object | Checks | None:
         """Check what can be checked now; checks of very many things are returned as steps."""
-        connection = call.connection
-        call.rights = Rights(self._authorizer, connection.principal, _host(connection))
+        call.rights = self._rights_of(call.connection)
         if call.api_key in IN_HANDLER:
             return None
         passage = Passage(call, call.rights, self._catalogue)
@@ -82,12 +77,15 @@ class AclGate:
 
     def lets_write(self, connection: CallConnection, topic: str) -> bool:
         """Whether the rules, as they are at this moment, let the client write to the topic."""
-        return self._authorizer.allows(connection.principal, _host(connection), _WRITE, _TOPIC, topic)
+        return self._rights_of(connection).may_topic(Operation.WRITE, topic)
 
-
-def _host(connection: CallConnection) -> str:
-    """Return the client's address as rules name it."""
-    return connection.host.removeprefix(V4_MAPPED)
+    def _rights_of(self, connection: CallConnection) -> Rights:
+        """Return the rights of the client as which the connection is known now."""
+        rights = connection.rights
+        if rights is None or rights.principal is not connection.principal:
+            host = connection.host.removeprefix(V4_MAPPED)
+            rights = connection.rights = Rights(self._authorizer, connection.principal, host)
+        return rights
 
 
 def _rest(call: Call[Any], steps: Checks) -> Checks:

@@ -91,7 +91,10 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _whole(WRITE, TRANSACTION, "with transactional records"),
         _item(WRITE, TOPIC),
     ),
-    ApiKey.FETCH: (_item(READ, TOPIC),),
+    ApiKey.FETCH: (
+        _item(READ, TOPIC),
+        Check(CLUSTER, Operation.CLUSTER_ACTION, Scope.ITEM, _ERRORS[TOPIC], "with the id of a replica"),
+    ),
     ApiKey.LIST_OFFSETS: (_item(DESCRIBE, TOPIC),),
     ApiKey.METADATA: (
         _item(DESCRIBE, TOPIC),

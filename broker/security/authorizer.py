@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+from weakref import WeakValueDictionary
 
 from broker.security.acls import EVERYONE, WILDCARD, Acl, PatternType, Permission, ResourceType
 from broker.security.addresses import spellings
@@ -30,7 +31,7 @@ EVERYTHING: Final = bits(*Operation) | 1 << Operation.ALL
 """The bits of all operations."""
 
 REMEMBERED_MAX: Final = 16_384
-"""The most decisions that are remembered, about 4 MB; then all are forgotten and made again."""
+"""The most decisions of each kind that are remembered, 4 MB; then all are forgotten and made again."""
 
 _DESCRIBE: Final = 1 << Operation.DESCRIBE
 _DESCRIBE_CONFIGS: Final = 1 << Operation.DESCRIBE_CONFIGS
@@ -151,6 +152,12 @@ class _Known:
         return any(prefix in self.prefixed for prefix in self.prefixes.of(name))
 
 
+class TopicDecisions(dict[str, int]):
+    """What one client may do with topics, by name: bits of operations.  Emptied when rules change."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Policy(NamedTuple):
     """The operator's settings for decisions."""
 
@@ -173,6 +180,9 @@ class Authorizer:
         self._known: dict[int, _Known] = {kind: _Known() for kind in ResourceType}
         self._remembered: dict[tuple[str, str, int, str], int] = {}
         self._by_type: dict[tuple[str, str, int, int], bool] = {}
+        # By principal and host, as long as a client has them in use.
+        self._topics: WeakValueDictionary[tuple[str, str], TopicDecisions] = WeakValueDictionary()
+        self._topics_decided = 0
         for acl in acls:
             self.add(acl)
 
@@ -223,6 +233,30 @@ class Authorizer:
     def _forget(self) -> None:
         self._remembered.clear()
         self._by_type.clear()
+        self._forget_topics()
+
+    def _forget_topics(self) -> None:
+        if self._topics_decided:
+            self._topics_decided = 0
+            for decisions in self._topics.values():
+                decisions.clear()
+
+    def topics_of(self, principal: str, host: str) -> TopicDecisions:
+        """Return what is known about a client's topics; who holds it is up to date at every moment."""
+        found = self._topics.get((principal, host))
+        if found is None:
+            found = self._topics[principal, host] = TopicDecisions()
+        return found
+
+    def decide_topic(self, principal: str, host: str, name: str) -> int:
+        """Return the bits of the operations that are allowed with a topic, and remember them."""
+        if self._topics_decided >= REMEMBERED_MAX:
+            self._forget_topics()
+        self._topics_decided += 1
+        found = self.topics_of(principal, host)[name] = self._decide(
+            principal, host, ResourceType.TOPIC, name
+        )
+        return found
 
     def allows(self, principal: str, host: str, operation: int, kind: int, name: str) -> bool:
         """Whether the principal, from this host, may do this with a resource."""

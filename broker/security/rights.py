@@ -24,21 +24,26 @@ _SHOWN: Final = {
 class Rights:
     """All that one client may do, as the rules are at the moment of the question."""
 
-    __slots__ = ("_authorizer", "_host", "_principal")
+    __slots__ = ("_authorizer", "_host", "_topics", "principal")
 
     def __init__(self, authorizer: Authorizer, principal: str, host: str) -> None:
         """`host` is the client's address as text, which rules name."""
         self._authorizer = authorizer
-        self._principal = principal
+        self.principal = principal
         self._host = host
+        # The authorizer empties it when rules change.
+        self._topics = authorizer.topics_of(principal, host)
 
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         """Whether the client may do this with a resource."""
-        return self._authorizer.allows(self._principal, self._host, operation, kind, name)
+        return self._authorizer.allows(self.principal, self._host, operation, kind, name)
 
     def may_topic(self, operation: Operation, name: str) -> bool:
         """Whether the client may do this with a topic."""
-        return self.may(operation, ResourceType.TOPIC, name)
+        found = self._topics.get(name)
+        if found is None:
+            found = self._authorizer.decide_topic(self.principal, self._host, name)
+        return bool(found >> operation & 1)
 
     def may_group(self, operation: Operation, group: str) -> bool:
         """Whether the client may do this with a group."""
@@ -54,13 +59,13 @@ class Rights:
 
     def may_some_topic(self, operation: Operation) -> bool:
         """Whether there may be a topic with which the client may do this (KIP-679)."""
-        return self._authorizer.allows_some(self._principal, self._host, operation, ResourceType.TOPIC)
+        return self._authorizer.allows_some(self.principal, self._host, operation, ResourceType.TOPIC)
 
     def operations(self, kind: ResourceType, name: str) -> int:
         """Return the `authorized_operations` of a resource, as bits; 0 for a cluster without DESCRIBE."""
         if kind == ResourceType.CLUSTER and not self.may_cluster(Operation.DESCRIBE):
             return 0
-        return self._authorizer.operations(self._principal, self._host, kind, name) & _SHOWN[kind]
+        return self._authorizer.operations(self.principal, self._host, kind, name) & _SHOWN[kind]
 
 
 def group_operations(rights: Rights | None, group_id: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from broker.security.access_table import ACCESS, Check
@@ -87,7 +88,8 @@ class Case(NamedTuple):
 CASES: list[Case] = [
     Case(ApiKey.PRODUCE, 9, lambda: producing(("t", 0, batch(b"a"))), (1,)),
     Case(ApiKey.PRODUCE, 9, requests.transactional_produce, (0, 1)),
-    Case(ApiKey.FETCH, 12, lambda: fetching({("t", 0): 0})),
+    Case(ApiKey.FETCH, 12, lambda: fetching({("t", 0): 0}), (0,)),
+    Case(ApiKey.FETCH, 12, lambda: replace(fetching({("t", 0): 0}), replica_id=1), (0, 1)),
     Case(ApiKey.LIST_OFFSETS, 9, requests.offsets),
     Case(
         ApiKey.METADATA,

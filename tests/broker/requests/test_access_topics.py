@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from protocol.error_codes import ErrorCode
 from protocol.messages import incremental_alter_configs as incremental
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from protocol.messages.fetch import ReplicaState
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.guarded import ALICE, CLUSTER, GROUP, TOPIC, Guarded
-from tests.broker.kit import batch, create, creation, outcomes, producing, send
+from tests.broker.kit import batch, create, creation, fetching, outcomes, producing, send
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -163,6 +165,24 @@ def test_blanks_around_a_quarantine_topic_do_not_get_past_a_denial(value: str) -
     guarded.deny(Operation.CREATE, TOPIC, "a-bad")
     assert changed(guarded, TOPIC_CONFIG, "t", "kawal.quarantine", value) == DENIED
     assert guarded.broker.catalogue.find("a-bad") is None
+
+
+def test_a_fetch_in_the_name_of_a_replica_needs_a_right_on_the_cluster_too() -> None:
+    guarded = guarded_topics()
+    send(guarded.admin, "a", batch(b"x"))
+    guarded.allow(Operation.READ, TOPIC, "a")
+    identity = guarded.broker.find_topic("a").topic_id
+    by_name = replace(fetching({("a", 0): 0}), replica_id=1)
+    by_id = replace(fetching({(identity, 0): 0}), replica_state=ReplicaState(replica_id=0))
+
+    def fetched() -> list[tuple[int, bool]]:
+        answers = [guarded.of(ALICE).call(by_name, 12), guarded.of(ALICE).call(by_id, 16)]
+        parts = [answer.responses[0].partitions[0] for answer in answers]
+        return [(part.error_code, bool(part.records)) for part in parts]
+
+    assert fetched() == [(DENIED, False)] * 2
+    guarded.allow(Operation.CLUSTER_ACTION, CLUSTER)
+    assert fetched() == [(0, True)] * 2
 
 
 def test_a_produce_without_answer_closes_the_connection_when_it_is_denied() -> None:
