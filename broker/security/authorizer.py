@@ -153,7 +153,7 @@ class _Known:
 
 
 class TopicDecisions(dict[str, int]):
-    """What one client may do with topics, by name: bits of operations.  Emptied when rules change."""
+    """The rights of one client to topics, by name: bits of operations.  Emptied when rules change."""
 
     __slots__ = ("__weakref__",)
 
