@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from broker.config.config_keys import ConfigType, Key
 from protocol.principals import principals_problem
@@ -27,3 +27,25 @@ ACL_KEYS: tuple[Key, ...] = (
         "Allow every client everything with a resource that no rule names."),
 )
 # fmt: on
+
+
+class AccessKeys(Protocol):
+    """The configuration, as far as it is about access rules."""
+
+    @property
+    def authorizer_class_name(self) -> str:
+        """The class that decides, "" if clients may do everything."""
+
+    @property
+    def set_by_operator(self) -> frozenset[str]:
+        """The keys that files, environment or arguments have set."""
+
+
+def unenforced(config: AccessKeys) -> str:
+    """Return what an operator who has set keys of an authorizer may believe wrongly; "" if nothing."""
+    keys = sorted(OF_AUTHORIZER & config.set_by_operator)
+    if config.authorizer_class_name or not keys:
+        return ""
+    return (
+        f"{' and '.join(keys)} without authorizer.class.name: no rule counts, and clients may do everything"
+    )

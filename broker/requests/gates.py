@@ -5,9 +5,11 @@ What they need is imported only then.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 from broker.catalogue.topics import Catalogue
+from broker.config.acl_keys import STANDARD_AUTHORIZER, unenforced
 from broker.config.config import Config
 from broker.loop.loop import Loop
 from broker.requests.gate import OpenGate, WriteGate
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
     from broker.fetching.fetch_sessions import FetchSessions
     from broker.security.authorizer import Authorizer
 
+logger = logging.getLogger("kawal.security")
+
 
 def authorizer_of(config: Config, catalogue: Catalogue) -> Authorizer | None:
     """Return the authorizer, which follows the catalogue's rules; None: clients may do everything."""
     if not config.authorizer_class_name:
+        if risk := unenforced(config):
+            logger.warning("%s; set it to %s", risk, STANDARD_AUTHORIZER)
         return None
     from broker.security.authorizer import Authorizer, Policy
     from protocol.principals import split_principals

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 
+from broker.config.acl_keys import STANDARD_AUTHORIZER, unenforced
 from broker.config.config import Config
 from broker.config.endpoints import HTTP_OFF, Endpoint, is_loopback, parse_endpoint
 from broker.config.listener_specs import unencrypted
@@ -36,6 +37,8 @@ def check_listeners(facts: Facts, config: Config, ask: Ask) -> Iterator[Finding]
             yield problem("listeners", text, "choose an address of this machine with --listen")
     for risk in filter(None, map(unencrypted, config.specs)):
         yield warning("listeners", risk, "use SASL_SSL with a certificate ('kawal certs make' makes one)")
+    if risk := unenforced(config):
+        yield warning("listeners", risk, f"set authorizer.class.name={STANDARD_AUTHORIZER}")
     if config.kawal_insecure:
         yield warning(
             "listeners",

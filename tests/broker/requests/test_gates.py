@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from broker.catalogue.topics import Catalogue
 from broker.config.acl_keys import STANDARD_AUTHORIZER
 from broker.config.config import config_of
@@ -24,6 +26,22 @@ def test_the_authorizer_has_the_operators_policy() -> None:
     assert authorizer.policy.super_users == {"User:a", "User:b"}
     assert not authorizer.policy.allow_without_rules
     assert type(rules_gate(authorizer, Catalogue())).__name__ == "AclGate"
+
+
+@pytest.mark.parametrize(
+    ("settings", "warned"),
+    [
+        ({}, False),
+        ({"super.users": "User:a"}, True),
+        ({"allow.everyone.if.no.acl.found": "false"}, True),
+        ({"super.users": "User:a", "authorizer.class.name": STANDARD_AUTHORIZER}, False),
+    ],
+)
+def test_keys_of_an_authorizer_without_one_are_warned_of(
+    settings: dict[str, str], warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    authorizer_of(config_of(settings), Catalogue())
+    assert ("clients may do everything" in caplog.text) is warned
 
 
 def test_a_start_without_an_authorizer_imports_nothing_of_it() -> None:

@@ -61,6 +61,12 @@ def test_logins_without_encryption_are_a_warning() -> None:
     assert "passwords of PLAIN" in found[1].text
 
 
+def test_super_users_without_an_authorizer_are_a_warning() -> None:
+    found = listeners({}, **{"super.users": "User:admin", "listeners": "127.0.0.1:9092"})
+    assert [finding.verdict for finding in found] == ["ok", "warning"]
+    assert "clients may do everything" in found[1].text
+
+
 def http(bind: dict[int, int], **settings: Any) -> Finding:
     (found,) = check_http(FakeFacts(bind=bind), config_of(settings))
     return found
