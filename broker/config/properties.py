@@ -82,18 +82,21 @@ def parsed(text: str, name: str) -> Iterator[Property]:
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield lines with those that continue them, without comments, and the number of the first."""
-    first, collected = 0, ""
+    first, collected, goes_on = 0, "", False
     for number, raw in enumerate(re.split("\r\n|\r|\n", text), 1):
         line = raw.lstrip(_BLANK)
-        if not first and (not line or line[0] in "#!"):
-            continue
-        first = first or number
-        if (len(line) - len(line.rstrip("\\"))) % 2:
+        # After a line of nothing but a backslash none has begun.
+        if not collected:
+            first, goes_on = number, False
+            if not line or line[0] in "#!":
+                continue
+        goes_on = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        if goes_on:
             collected += line[:-1]
             continue
         yield first, collected + line
-        first, collected = 0, ""
-    if first:
+        collected = ""
+    if goes_on:
         yield first, collected
 
 

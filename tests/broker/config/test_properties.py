@@ -32,6 +32,8 @@ def pairs(text: str) -> list[tuple[str, str]]:
         ("a\\ b\\=c=d", [("a b=c", "d")]),
         ("a=b\\\n# c", [("a", "b# c")]),
         ("a=b\\", [("a", "b")]),
+        ("\\\n! no\n\\\n\n\\\na=b", [("a", "b")]),
+        ("a=b\n\\", [("a", "b"), ("", "")]),
     ],
 )
 def test_text_is_read_as_java_reads_it(text: str, found: list[tuple[str, str]]) -> None:
