@@ -33,6 +33,7 @@ _TOKEN: Final = re.compile(
 )
 _ESCAPE: Final = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 END: Final = (";", True)
+EQUALS: Final = ("=", True)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v"}
 
 
@@ -57,16 +58,16 @@ def read_module(text: str) -> LoginModule:
     tokens = _tokens(text)
     if len(tokens) < 3 or tokens[-1] != END or END in tokens[:-1]:
         raise ValueError("it must be one login module, a flag, options, and ';' at the end")
-    name, flag, *rest = (text for text, _ in tokens[:-1])
+    (name, _), (flag, _), *rest = tokens[:-1]
     if name not in MODULES:
         raise ValueError(f"its login module is none of {', '.join(MODULES)}")
     if flag.lower() not in _FLAGS:
         raise ValueError(f"after the login module one of {', '.join(_FLAGS)} is needed")
     options: dict[str, str] = {}
     while rest:
-        if len(rest) < 3 or rest[1] != "=":
+        if len(rest) < 3 or rest[1] != EQUALS or EQUALS in (rest[0], rest[2]):
             raise ValueError(f"option {len(options) + 1} is not NAME=VALUE")
-        options[rest[0]] = rest[2]
+        options[rest[0][0]] = rest[2][0]
         rest = rest[3:]
     return LoginModule(name, options)
 

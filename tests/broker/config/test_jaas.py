@@ -34,6 +34,8 @@ def test_a_module_is_never_shown_with_its_secrets() -> None:
         ("com.example.Module required;", "none of"),
         (f"{PLAIN} always;", "required, requisite"),
         (f"{PLAIN} required user_a=;", "option 1 is not NAME=VALUE"),
+        (f"{PLAIN} required user_a==;", "option 1 is not NAME=VALUE"),
+        (f"{PLAIN} required = = x;", "option 1 is not NAME=VALUE"),
         (f"{PLAIN} required user_a secret;", "option 1 is not NAME=VALUE"),
         (f'{PLAIN} required user_a="secret;', "put values into double quotes"),
         (f"{PLAIN} required user_a=secret!;", "put values into double quotes"),
