@@ -166,7 +166,8 @@ def _join_as_classic(
     """Make the group a classic one, and let the member join the rebalance that this begins."""
     made = to_classic(context, changes, group, ())
     changes.commit(nothing, nobody)
-    join_classic(context, made, replace(request, member_id=member_id), client, reply)
+    protocols = protocols_of(request.protocols)
+    join_classic(context, made, replace(request, member_id=member_id), protocols, client, reply)
 
 
 # --- after joining ------------------------------------------------------------------------------------------

@@ -49,18 +49,23 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 def join_classic(
-    context: Context, group: ClassicGroup | None, request: JoinGroupRequest, client: Client, reply: JoinReply
+    context: Context,
+    group: ClassicGroup | None,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    client: Client,
+    reply: JoinReply,
 ) -> None:
-    """Serve a JoinGroup.
+    """Serve a JoinGroup; `protocols` are those of the request.
 
     Raises: GroupError.
     """
-    _check_memory(context, group, request, client)
+    _check_memory(context, group, request, protocols, client)
     if group is None:
         if request.member_id:
             raise UnknownMember
         group = ClassicGroup(request.group_id, since_ms=context.wall_ms)
-        if not group.supports(request.protocol_type, protocols_of(request.protocols)):
+        if not group.supports(request.protocol_type, protocols):
             raise InconsistentProtocol
         context.put_group(request.group_id, group)
     if not _has_room(context, group, request.member_id):
@@ -69,7 +74,7 @@ def join_classic(
         end_session(context, group, request.member_id)
         complete_if_gathered(context, group)
         raise GroupFull
-    if not group.supports(request.protocol_type, protocols_of(request.protocols)):
+    if not group.supports(request.protocol_type, protocols):
         raise InconsistentProtocol
     if request.member_id:
         _join_with_id(context, group, request, client, reply)
@@ -78,7 +83,11 @@ def join_classic(
 
 
 def _check_memory(
-    context: Context, group: ClassicGroup | None, request: JoinGroupRequest, client: Client
+    context: Context,
+    group: ClassicGroup | None,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    client: Client,
 ) -> None:
     """Check that there is memory for what the member says about itself.
 
@@ -87,7 +96,7 @@ def _check_memory(
     slot = request.member_id
     if group is not None and not slot:
         slot = group.instances.get(request.group_instance_id or "", "")
-    size = joining_bytes(slot, client.client_id, request.group_instance_id, protocols_of(request.protocols))
+    size = joining_bytes(slot, client.client_id, request.group_instance_id, protocols)
     context.memory.check(context.config, request.group_id, slot, client.host, size)
 
 

@@ -71,7 +71,9 @@ def join_group(context: Context, request: JoinGroupRequest, client: Client, repl
 def _join(context: Context, request: JoinGroupRequest, client: Client, reply: JoinReply) -> None:
     if request.group_id in context.share_groups:
         raise InconsistentProtocol
-    check_protocols(context, request.group_id, protocols_of(request.protocols))
+    # Once for all that follows: a member may have 20,000 of them.
+    protocols = protocols_of(request.protocols)
+    check_protocols(context, request.group_id, protocols)
     group = context.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup) and group.metadata:
         join_consumer(context, group, request, client, reply)
@@ -80,7 +82,7 @@ def _join(context: Context, request: JoinGroupRequest, client: Client, reply: Jo
         if request.member_id:
             raise UnknownMember
         group = empty_to_classic(context, group)
-    join_classic(context, group, request, client, reply)
+    join_classic(context, group, request, protocols, client, reply)
 
 
 def sync_group(context: Context, request: SyncGroupRequest, client: Client, reply: SyncReply) -> None:

@@ -15,6 +15,7 @@ from groups.activity import Activity
 from groups.assignment import NO_PARTITIONS, NOTHING, Assignment, Partition
 from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.effects import Undo
+from groups.name_counts import forget_names
 from groups.record_keys import (
     CurrentKey,
     GroupEpoch,
@@ -43,6 +44,7 @@ class ConsumerGroup:
     """One group. Dictionaries are keyed by member id unless a comment says otherwise."""
 
     __slots__ = (
+        "_all_names",
         "_names",
         "_subscriptions",
         "activity",
@@ -79,6 +81,7 @@ class ConsumerGroup:
         self.owners: dict[UUID, dict[int, str]] = {}
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
         self._names: Counter[str] = Counter()  # the subscriptions that name a topic
+        self._all_names: frozenset[str] | None = None  # these names, until one comes or goes
         # Lost at a restart.
         self.activity: dict[str, Activity] = {}
         self.assigned_ms: int | None = None  # when the last target was computed, monotonic
@@ -139,8 +142,10 @@ class ConsumerGroup:
 
     def subscribed_names(self) -> frozenset[str]:
         """Return all topics that any member subscribes to."""
+        if self._all_names is None:
+            self._all_names = frozenset(self._names)
         wanted = {regex for _, regex in self._subscriptions if regex in self.regexes}
-        return frozenset(self._names).union(*(self.regexes[regex].topics for regex in wanted))
+        return self._all_names.union(*(self.regexes[regex].topics for regex in wanted))
 
     def classic_members(self) -> list[str]:
         """Return the members that speak the classic protocol."""
@@ -223,14 +228,13 @@ class ConsumerGroup:
             self._forget_names(member.topics)
         if not before:
             self._names.update(member.topics)
+            self._all_names = None
         if member.classic is not None:
             self.classic_count += change
 
     def _forget_names(self, names: tuple[str, ...]) -> None:
-        for name in names:
-            self._names[name] -= 1
-            if not self._names[name]:
-                del self._names[name]
+        self._all_names = None
+        forget_names(self._names, names)
 
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)

@@ -83,7 +83,10 @@ def note_lost(context: Context, group: ConsumerGroup, member_id: str, reason: st
             client_id=member.client_id,
             host=member.client_host,
             user=activity.user if activity else "",
-            topics=tuple(sorted(group.names((member.topics, member.regex)))),
+            # A subscription without an expression is sorted already.
+            topics=tuple(sorted(group.names((member.topics, member.regex))))
+            if member.regex
+            else member.topics,
             lost_ms=context.wall_ms,
             reason=reason,
         )

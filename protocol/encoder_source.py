@@ -25,6 +25,8 @@ _SCOPE = {
     "RecordParts": RecordParts,
     "put_records": primitives.put_records,
     "struct": struct,
+    "write_compact_strings": primitives.write_compact_strings,
+    "write_strings": primitives.write_strings,
     "write_tags": primitives.write_tags,
     "write_uvarint": primitives.write_uvarint,
 }
@@ -246,6 +248,10 @@ class EncoderSource:
             self._numbers(kind, items)
             return
         self._write_length("l")
+        if kind is schema.String and not element.nullable:
+            writer = "write_compact_strings" if self.root.flexible else "write_strings"
+            self.code.line(f"{writer}(out, {items})")
+            return
         item = self.code.fresh("o")
         with self.code.block(f"for {item} in {items}:"):
             if isinstance(kind, type):

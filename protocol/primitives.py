@@ -7,7 +7,9 @@ length that promises too much, the byte after the length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Protocol
 from uuid import UUID, SafeUUID
 
@@ -158,6 +160,39 @@ def write_uvarint(out: bytearray, value: int) -> None:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     out.append(value)
+
+
+_HEADS: Final = [bytes((length + 1,)) for length in range(0x7F)]
+"""The lengths of compact strings that take one byte."""
+
+_short = struct.Struct(">h").pack
+
+
+def write_strings(out: bytearray, texts: Iterable[str]) -> None:
+    """Append strings, each after its length in two bytes, without a line of Python for each.
+
+    Raises: struct.error for one that is too long, TypeError for what is no string.
+    """
+    data = [*map(str.encode, texts)]
+    out += b"".join(chain.from_iterable(zip(map(_short, map(len, data)), data, strict=True)))
+
+
+def write_compact_strings(out: bytearray, texts: Iterable[str]) -> None:
+    """Append compact strings, each after its length as a varint, most often without a line for each.
+
+    Raises: TypeError for one that is too long, and for what is no string.
+    """
+    data = [*map(str.encode, texts)]
+    sizes = [*map(len, data)]
+    longest = max(sizes, default=0)
+    if longest < len(_HEADS):
+        out += b"".join(chain.from_iterable(zip(map(_HEADS.__getitem__, sizes), data, strict=True)))
+        return
+    if longest > STRING_SIZE_MAX:
+        raise TypeError(longest)
+    for size, text in zip(sizes, data, strict=True):
+        write_uvarint(out, size + 1)
+        out += text
 
 
 _UUIDS: dict[bytes, UUID] = {}

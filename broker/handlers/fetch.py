@@ -43,7 +43,7 @@ from broker.loop.slices import (
     chunks,
 )
 from broker.loop.waiters import ParkedCall
-from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic
+from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -92,10 +92,11 @@ def _answer_wide(broker: Broker, call: Call[FetchRequest], planned: PlanSteps) -
         plan = yield from planned
     except RequestError as error:
         return _refused(error)
-    topics = call.request.topics
+    topics, forgotten = call.request.topics, call.request.forgotten_topics_data
     answer = _answer(broker, call, plan)
     # The plan has all that they said; freeing them takes as long as planning.
     yield from _freed_topics(topics)
+    yield from _freed_topics(forgotten)
     return (yield from answer) if isinstance(answer, Generator) else answer
 
 
@@ -125,7 +126,7 @@ def _freed(reader: FetchReader) -> Iterator[None]:
         yield
 
 
-def _freed_topics(topics: list[FetchTopic]) -> Iterator[None]:
+def _freed_topics(topics: list[FetchTopic] | list[ForgottenTopic]) -> Iterator[None]:
     pace = Pace(PLAIN_ITEMS_PER_STEP)
     for topic in topics:
         while topic.partitions:

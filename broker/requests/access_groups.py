@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.loop.slices import Pace
+from broker.loop.slices import Pace, emptied
 from broker.requests.access_offsets import group_error, topic_errors
 from broker.requests.passage import (
     ITEMS_PER_STEP,
@@ -120,6 +120,7 @@ def _offset_fetch(passage: Passage) -> Checks:
             group.topics, hidden = yield from split(group.topics, _may_topic(passage, Operation.DESCRIBE))
             if hidden:
                 left_out[group.group_id] = yield from topic_errors(hidden, TOPIC_DENIED)
+                yield from emptied(hidden)
 
     def join(response: Any) -> None:
         for group in response.groups:

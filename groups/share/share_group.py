@@ -16,6 +16,7 @@ from uuid import UUID
 
 from groups.assignment import NOTHING, Assignment
 from groups.effects import Undo
+from groups.name_counts import forget_names
 from groups.record_keys import GroupEpoch, TargetEpoch
 from groups.share.group_records import (
     Initialized,
@@ -141,10 +142,7 @@ class ShareGroup:
     def _set_member(self, member_id: str, value: ShareMember | None) -> Undo:
         before = self.members.get(member_id)
         if before is not None:
-            for name in before.topics:
-                self.names[name] -= 1
-                if not self.names[name]:
-                    del self.names[name]
+            forget_names(self.names, before.topics)
         if value is not None:
             self.names.update(value.topics)
         _store(self.members, member_id, value)

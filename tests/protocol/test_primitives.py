@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from uuid import UUID
 
 import pytest
@@ -12,12 +13,15 @@ from protocol import primitives
 from protocol.errors import Malformed
 from protocol.primitives import (
     JOINED_SIZE_MAX,
+    STRING_SIZE_MAX,
     RecordParts,
     bad_string,
     put_records,
     read_tags,
     read_uvarint,
     uuid_of,
+    write_compact_strings,
+    write_strings,
     write_tags,
     write_uvarint,
 )
@@ -173,3 +177,28 @@ def test_complaint_about_a_string_names_its_limit_first() -> None:
     assert bad_string(0, "x", 32_767, 5).problem == "claims 32767 bytes; 5 are left"
     assert bad_string(0, "x", -1, 5).problem == "is null where a value is required"
     assert bad_string(0, "x", -2, 5).problem == "has length -2"
+
+
+@given(st.lists(st.text(max_size=200)))
+def test_many_strings_are_written_as_one_after_the_other(texts: list[str]) -> None:
+    plain, compact = bytearray(b"before"), bytearray(b"before")
+    write_strings(plain, texts)
+    write_compact_strings(compact, texts)
+    data = [text.encode() for text in texts]
+    assert plain == b"before" + b"".join(len(text).to_bytes(2, "big") + text for text in data)
+    assert compact == b"before" + b"".join(uvarint(len(text) + 1) + text for text in data)
+
+
+@pytest.mark.parametrize("size", [0, 126, 127, 128, STRING_SIZE_MAX])
+def test_a_string_of_any_allowed_size_is_written_among_others(size: int) -> None:
+    out = bytearray()
+    write_compact_strings(out, ["a", "x" * size])
+    assert out == b"\x02a" + uvarint(size + 1) + b"x" * size
+
+
+def test_strings_that_are_too_long_and_what_is_no_string_are_refused() -> None:
+    for text in ("x" * (STRING_SIZE_MAX + 1), None, b"bytes"):
+        with pytest.raises((struct.error, TypeError)):
+            write_strings(bytearray(), ["a", text])  # type: ignore[list-item]
+        with pytest.raises(TypeError):
+            write_compact_strings(bytearray(), ["a", text])  # type: ignore[list-item]
