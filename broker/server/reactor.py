@@ -234,6 +234,9 @@ class Reactor:
             transport = self._sockets.transports[descriptor]
             transport.new = False
             self._serve_safely(transport, mask, now_ms)
+            if transport.interest < 0:
+                # It was reported once only (ready_sockets.py), and may have more to say.
+                self._sockets.watch(transport, now_ms)
             # Not by the clock: beside busy threads, the shortest work takes a millisecond of waiting.
             now_ns = cpu_ns()
             judge(transport, now_ns - before_ns)

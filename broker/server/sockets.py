@@ -12,7 +12,7 @@ from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
 from broker.server.held_back import HeldBack
-from broker.server.ready_sockets import ReadySockets
+from broker.server.ready_sockets import UNWATCHED, ReadySockets
 from broker.server.transport import Transport
 
 logger = logging.getLogger("kawal.server")
@@ -55,8 +55,9 @@ class Sockets:
         if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
         if wanted != transport.interest and not connection.closed:
+            change = self.epoll.register if transport.interest == UNWATCHED else self.epoll.modify
             transport.interest = wanted
-            self.epoll.modify(transport.fileno(), wanted)
+            change(transport.fileno(), wanted)
 
     def release_one(self) -> None:
         """Have one connection read again that was held back for memory: it may take all the room there is."""
@@ -78,8 +79,9 @@ class Sockets:
             return
         logger.debug("connection %d from %s ends: %s", connection.identity, connection.peer, reason)
         descriptor = transport.fileno()
-        with suppress(OSError):  # a socket that broke while TLS took it over is closed already
-            self.epoll.unregister(descriptor)
+        if transport.interest != UNWATCHED:
+            with suppress(OSError):  # a socket that broke while TLS took it over is closed already
+                self.epoll.unregister(descriptor)
         del self.transports[descriptor]
         self.held.remove(transport)
         self.ready.forget(descriptor)

@@ -37,7 +37,7 @@ class Transport(Protocol):
     host: str
     """The client's address."""
     interest: int
-    """The events that the reactor has registered with epoll."""
+    """The events that the reactor has registered with epoll; negative: none until it is served."""
     new: bool
     """True until it was served for the first time."""
     credit: int

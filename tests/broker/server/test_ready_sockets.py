@@ -7,17 +7,34 @@ from typing import Any
 
 import pytest
 
-from broker.server.ready_sockets import CREDIT_MAX, LONG_NS, PROMPT_CREDIT, ReadySockets, judge
+from broker.server.ready_sockets import (
+    BROKEN,
+    CREDIT_MAX,
+    LONG_NS,
+    PROMPT_CREDIT,
+    SILENT,
+    UNWATCHED,
+    ReadySockets,
+    judge,
+)
 
 IN = select.EPOLLIN
 
 
 class Epoll:
-    """Reports the same sockets at each poll, as they stay ready until they are read."""
+    """Reports the same sockets at each poll, as they stay ready until they are read or no longer watched."""
 
     def __init__(self, *descriptors: int, mask: int = IN) -> None:
         self.descriptors = list(descriptors)
         self.mask = mask
+
+    def modify(self, descriptor: int, mask: int) -> None:
+        assert mask == 0
+        assert not self.mask & BROKEN
+        self.descriptors.remove(descriptor)
+
+    def unregister(self, descriptor: int) -> None:
+        self.descriptors.remove(descriptor)
 
     def poll(self, _timeout: float, _count: int) -> list[tuple[int, int]]:
         return [(descriptor, self.mask) for descriptor in self.descriptors]
@@ -31,6 +48,7 @@ class Socket:
         self.long = long
         self.credit = 0
         self.new = new
+        self.interest = IN
 
     def fileno(self) -> int:
         return self.descriptor
@@ -63,6 +81,24 @@ def test_a_client_that_asks_for_little_is_seen_although_a_crowd_is_not_served_ye
     epoll.descriptors.append(1)
     queue.poll(transports)
     assert (list(queue.prompt), len(queue.short)) == ([1], 490)
+
+
+def test_a_crowd_that_comes_is_reported_once_and_does_not_fill_the_next_reports() -> None:
+    epoll = Epoll(*range(10, 500))
+    queue = ready(epoll)
+    transports: Any = {number: Socket(number, new=True) for number in range(10, 500)}
+    queue.poll(transports)
+    assert (len(queue.edge), epoll.descriptors) == (490, [])
+    assert {transport.interest for transport in transports.values()} == {SILENT}
+
+
+@pytest.mark.parametrize("mask", [select.EPOLLHUP, select.EPOLLERR | IN, select.EPOLLHUP | select.EPOLLRDHUP])
+def test_a_crowd_that_leaves_is_taken_out_of_the_epoll_which_would_report_it_for_ever(mask: int) -> None:
+    epoll = Epoll(*range(10, 500), mask=mask)
+    queue, transports = ready(epoll), sockets(short=tuple(range(10, 500)))
+    queue.poll(transports)
+    assert (len(queue.edge), epoll.descriptors) == (490, [])
+    assert {transport.interest for transport in transports.values()} == {UNWATCHED}
 
 
 def test_one_long_service_does_not_make_a_client_long_that_has_asked_for_little() -> None:

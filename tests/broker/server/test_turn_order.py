@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from broker.server.ready_sockets import PROMPT_CREDIT
+from broker.server.sockets import READ
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.server.fakes import FakeSocket
 from tests.broker.server.loop import Loop
@@ -155,3 +156,28 @@ def test_a_crowd_that_asks_for_little_does_not_delay_a_client_that_has_always_do
     for _ in range(20):
         loop.turn()
     assert all(ids_taken(sock) == [1] for sock in crowd)
+
+
+def test_newcomers_are_watched_again_once_they_were_served(loop: Loop) -> None:
+    first, second = loop.connect(), loop.connect()
+    slowly(loop, first, 3)
+    for sock in (first, second):
+        sock.incoming.append(frame(MetadataRequest(topics=[]), 12, 1))
+    loop.turn((first, IN), (second, IN))
+    assert (loop.interest(first), loop.interest(second)) == (READ, 0)
+    loop.turn()
+    assert [ids_taken(sock) for sock in (first, second)] == [[1], [1]]
+    assert loop.interest(second) == READ
+
+
+def test_a_client_that_has_left_with_more_to_read_is_watched_until_all_is_read(loop: Loop) -> None:
+    sock = known(loop)
+    sock.incoming += [b"\0\0\0\x20", *[b"\0"] * 5, b""]
+    turns = 0
+    while not sock.closed and turns < 10:
+        assert loop.interest(sock) == READ
+        loop.turn((sock, IN | select.EPOLLHUP))
+        turns += 1
+    assert sock.closed
+    assert turns > 1
+    assert sock.fileno() not in loop.epoll.watched
