@@ -8,15 +8,20 @@ WalError
   LogFailed            the vnode stopped after a failed write or sync; reopen it
   LogDamaged           acknowledged bytes are damaged; reads below the damage still work
   StoreError           the data directory cannot be used (subclasses say why)
+
+IndexNotLoaded         a read that must not wait needs an index that is on the disk; a thread reads it
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from wal.disk_errors import DiskFull
 
 __all__ = [
     "DiskFull",
     "ForeignDirectory",
+    "IndexNotLoaded",
     "IndexRebuilding",
     "LogClosed",
     "LogDamaged",
@@ -65,6 +70,19 @@ class IndexRebuilding(WalError):
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: the index of this segment is damaged and is being made again; ask again")
         self.path = path
+
+
+class IndexNotLoaded(Exception):
+    """A read that must not wait for the disk needs an index that is not in memory; a thread can `load` it.
+
+    It is no error of the engine: only callers that ask not to wait get it, and then read again.
+    """
+
+    def __init__(self, path: str, load: Callable[[], None], adopt: Callable[[], bool]) -> None:
+        """`load()` reads the index, in a thread; then `adopt()` uses it, and returns whether there is one."""
+        super().__init__(f"{path}: the index of this segment is not in memory")
+        self.load = load
+        self.adopt = adopt
 
 
 class LogClosed(WalError):

@@ -7,8 +7,8 @@ one that has it. The segment found is remembered in the stream.
 
 from __future__ import annotations
 
-from wal.disk import File
-from wal.errors import IndexRebuilding
+from wal.disk import DiskError, File
+from wal.errors import IndexNotLoaded, IndexRebuilding
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex
 from wal.indexing import index_frame
@@ -24,12 +24,15 @@ REBUILT_AT_ONCE_BYTES = 256 << 10
 def index_of(state: LogState, segment: Segment) -> SegmentIndex:
     """Return the segment's index: from memory, from its `.idx`, or rebuilt from its frames.
 
-    Raises: IndexRebuilding when that takes long and is left to maintenance.
+    Raises: IndexRebuilding when that takes long and is left to maintenance; IndexNotLoaded if the read must
+    not wait for the disk.
     """
     index = segment.index
     if index is None:
         if segment in state.to_rebuild:
             raise IndexRebuilding(segment.path)
+        if state.must_not_wait:
+            raise _not_loaded(state, segment)
         index = segment.load_index(state.disk)
         if index is None:
             # A log that has stopped has no maintenance; its readers must not wait for it.
@@ -41,6 +44,26 @@ def index_of(state: LogState, segment: Segment) -> SegmentIndex:
         else:
             state.index_cache.loaded(segment)
     return index
+
+
+def _not_loaded(state: LogState, segment: Segment) -> IndexNotLoaded:
+    found: list[SegmentIndex] = []
+
+    def load() -> None:
+        try:
+            index = segment.read_index(state.disk)
+        except DiskError:
+            return  # the read that follows, which may wait, says what is wrong
+        if index is not None:
+            found.append(index)
+
+    def adopt() -> bool:
+        if found and segment.index is None:
+            segment.index = found[0]
+            state.index_cache.loaded(segment)
+        return segment.index is not None
+
+    return IndexNotLoaded(segment.path, load, adopt)
 
 
 def was_rebuilt(state: LogState, segment: Segment, index: ActiveIndex) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from wal.checking import ExtentRef, compare, damage_of_extent, load, read_again
 from wal.disk import Buffer, DiskError, File
-from wal.errors import LogDamaged, OffsetOutOfRange
+from wal.errors import IndexNotLoaded, LogDamaged, OffsetOutOfRange
 from wal.extents import Extents, owner, slots_from
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES
@@ -82,6 +82,7 @@ def read(
     *,
     minimum_one: bool = True,
     below: int | None = None,
+    may_wait: bool = True,
 ) -> ReadResult:
     """Return whole batches from the one that holds `offset`; see VnodeLog.read."""
     stream = state.streams.get(stream_id)
@@ -93,7 +94,11 @@ def read(
     if stream is None or offset == end:
         return ReadResult([], 0, offset)
     below = end if below is None else below
-    pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one, below=below)
+    state.must_not_wait = not may_wait
+    try:
+        pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one, below=below)
+    finally:
+        state.must_not_wait = False
     if not pieces and state.damage is not None and minimum_one:
         raise state.damage.with_traceback(None)
     size_bytes = sum(piece.size for piece in pieces)
@@ -159,11 +164,15 @@ def _gather(
 def _few_segments(state: LogState, stream: Stream, offset: int, found: list[Piece]) -> Extents:
     """Yield the extents from the one with `offset` on, until enough indexes were opened for one read."""
     opened = state.index_cache.opened
-    for slots in slots_from(state, stream, offset):
-        for row in slots.rows[slots.place :]:
-            yield slots.segment, slots.index, row, slots.data_start
-        if found and state.index_cache.opened - opened >= INDEXES_OPENED:
-            return
+    try:
+        for slots in slots_from(state, stream, offset):
+            for row in slots.rows[slots.place :]:
+                yield slots.segment, slots.index, row, slots.data_start
+            if found and state.index_cache.opened - opened >= INDEXES_OPENED:
+                return
+    except IndexNotLoaded:
+        if not found:
+            raise
 
 
 def _refuse_damaged(state: LogState, extent: ExtentRef) -> None:

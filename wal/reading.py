@@ -280,6 +280,7 @@ class LogReading:
         *,
         minimum_one: bool = True,
         end: int | None = None,
+        may_wait: bool = True,
     ) -> ReadResult:
         """Return whole batches from the one that holds `offset` on, at most `max_bytes`, at least one.
 
@@ -288,6 +289,9 @@ class LogReading:
         the next read can continue at no cost. With `minimum_one` false it is empty when the first batch
         does not fit. Batches that reach beyond `end`, such as the last stable offset, are left out.
         Raises: OffsetOutOfRange below the log start or above the high watermark; LogDamaged when the batch
-        was lost.  Source: KIP-74 (the first batch may exceed the limit).
+        was lost; IndexNotLoaded, without `may_wait`, if an index must be read from the disk first.
+        Source: KIP-74 (the first batch may exceed the limit).
         """
-        return read(self._state, stream_id, offset, max_bytes, minimum_one=minimum_one, below=end)
+        return read(
+            self._state, stream_id, offset, max_bytes, minimum_one=minimum_one, below=end, may_wait=may_wait
+        )

@@ -214,15 +214,21 @@ class Segment:
 
     def load_index(self, disk: Disk) -> SegmentIndex | None:
         """Return the index, from the `.idx` if it is not in memory; None if that is missing or invalid."""
-        if self.index is None and disk.exists(self.index_path):
-            try:
-                data = read_file(disk, self.index_path)
-            except DiskError as error:
-                if not is_unreadable(error):
-                    raise
-                return None  # it is rebuilt
-            self.index = decode_index(data, base_version=self.base_version, seed=self.seed)
+        if self.index is None:
+            self.index = self.read_index(disk)
         return self.index
+
+    def read_index(self, disk: Disk) -> SegmentIndex | None:
+        """Return what the `.idx` has, None if that is missing or invalid; threads may call it."""
+        if not disk.exists(self.index_path):
+            return None
+        try:
+            data = read_file(disk, self.index_path)
+        except DiskError as error:
+            if not is_unreadable(error):
+                raise
+            return None  # it is rebuilt
+        return decode_index(data, base_version=self.base_version, seed=self.seed)
 
 
 class Segments:

@@ -81,6 +81,8 @@ class LogState:
         self.suspects: list[Segment] = []
         """The segments in which a reader found damage: they are scrubbed next."""
         self.to_rebuild: list[Segment] = []
+        self.must_not_wait = False
+        """Whether the present read leaves it to a thread to read indexes from the disk."""
         """The segments whose index a thread makes again."""
         self.scrub_damages: list[LogDamaged] = []
         """The damage found in sealed segments: appends are refused; earlier ones are still written, and all

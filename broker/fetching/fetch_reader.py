@@ -12,7 +12,7 @@ from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import WaitingSteps, in_thread
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
@@ -25,7 +25,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchRequest, PartitionData
 from protocol.wire import RecordParts
 from wal.disk import DiskError
-from wal.errors import OffsetOutOfRange, WalError
+from wal.errors import IndexNotLoaded, OffsetOutOfRange, WalError
 from wal.reader import PIECES_MAX
 
 logger = logging.getLogger("kawal.broker")
@@ -35,6 +35,10 @@ READ_COMMITTED: Final = 1
 
 ROW_ITEMS_MAX: Final = 100
 """A fetch of more partitions does not wait for a number of records."""
+
+INDEX_LOADS_MAX: Final = 40
+"""The indexes that a read of one partition may want, one after the other: it looks for an offset by halving,
+and passes over segments without the partition's records.  What is left then is read by the loop."""
 
 ROW_RANGES_MAX: Final = 20
 """Ranges of a view that are counted whenever it shows more, 40 us."""
@@ -127,7 +131,10 @@ class FetchReader:
     def read(self, items: Iterable[FetchItem]) -> WaitingSteps:
         """Read these partitions of the plan, in the plan's order; yield where a view has worked enough."""
         for item in items:
-            data, view = self._begin(item)
+            try:
+                data, view = self._begin(item, may_wait=False)
+            except IndexNotLoaded as cold:
+                data, view = yield from self._begin_cold(item, cold)
             if view is not None:
                 yield from self._read_view(item, view, data)
             if data.error_code or data.diverging_epoch is not None:
@@ -184,8 +191,25 @@ class FetchReader:
     def _end_in(self, data: PartitionData) -> int:
         return data.last_stable_offset if self.read_committed else data.high_watermark
 
-    def _begin(self, item: FetchItem) -> tuple[PartitionData, ViewPartition | MemberView | None]:
-        """Return what a partition gives; for a view all but the records, and the view that has them."""
+    def _begin_cold(self, item: FetchItem, cold: IndexNotLoaded) -> WaitingSteps:
+        """Begin an item for which indexes must be read first: a thread does, as disks may take long."""
+        for _ in range(INDEX_LOADS_MAX):
+            yield from in_thread(self.call.connection.offload, cold.load)
+            if not cold.adopt():
+                break
+            try:
+                return self._begin(item, may_wait=False)
+            except IndexNotLoaded as next_one:
+                cold = next_one
+        return self._begin(item, may_wait=True)
+
+    def _begin(
+        self, item: FetchItem, *, may_wait: bool
+    ) -> tuple[PartitionData, ViewPartition | MemberView | None]:
+        """Return what a partition gives; for a view all but the records, and the view that has them.
+
+        Raises: IndexNotLoaded, without `may_wait`.
+        """
         try:
             if self.is_denied:
                 raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -193,12 +217,12 @@ class FetchReader:
             # Here, and only here, Kafka takes every negative epoch for no epoch.
             epoch = max(item.leader_epoch, NO_EPOCH)
             check_leader_epoch(partition, epoch, self.metadata.topics.leader_epoch)
-            return self._read_records(item, partition)
+            return self._read_records(item, partition, may_wait=may_wait)
         except RequestError as error:
             return _error_data(item, error.code), None
 
     def _read_records(
-        self, item: FetchItem, partition: Partition
+        self, item: FetchItem, partition: Partition, *, may_wait: bool
     ) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         high_watermark = partition.high_watermark
         stable = partition.last_stable_offset
@@ -237,7 +261,13 @@ class FetchReader:
         if self.piece_count >= PIECES_MAX:
             limit_bytes = 0
         try:
-            result = partition.read(item.fetch_offset, limit_bytes, minimum_one=not self.size_bytes, end=end)
+            result = partition.read(
+                item.fetch_offset,
+                limit_bytes,
+                minimum_one=not self.size_bytes,
+                end=end,
+                may_wait=may_wait,
+            )
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
         except (WalError, DiskError) as error:

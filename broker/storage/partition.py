@@ -90,10 +90,18 @@ class Partition:
         return self.vnode.log.producers(self.stream_id).aborted_between(start, end)
 
     def read(
-        self, offset: int, max_bytes: int, *, minimum_one: bool = True, end: int | None = None
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        minimum_one: bool = True,
+        end: int | None = None,
+        may_wait: bool = True,
     ) -> ReadResult:
         """Return stored batches from the one that holds `offset`, as VnodeLog.read; views have `steps`."""
-        return self.vnode.log.read(self.stream_id, offset, max_bytes, minimum_one=minimum_one, end=end)
+        return self.vnode.log.read(
+            self.stream_id, offset, max_bytes, minimum_one=minimum_one, end=end, may_wait=may_wait
+        )
 
     def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
         """Return the first batch from an offset on with a record at or after the time."""
