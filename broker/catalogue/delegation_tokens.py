@@ -223,14 +223,16 @@ class DelegationTokens:
         """Remove tokens that have expired, by a time of day that follows no sudden jump of the clock."""
         wall_ms = self._loop.clock.settled_wall_ms
         due = (token.token_id for token in self._table if token.expires_ms < wall_ms)
-        expired = list(islice(due, SWEPT_AT_ONCE))
-        self._schedule(AGAIN_MS if len(expired) == SWEPT_AT_ONCE else self._check_ms)
+        expired: list[str] = []
         try:
+            expired += islice(due, SWEPT_AT_ONCE)
             for token_id in expired:
                 self._log.append(DelegationTokenRemoved(token_id=token_id), now_ms)
                 self._expired += 1
         except RequestError as error:
             logger.warning("delegation tokens that have expired were not removed now: %s", error)
+        finally:
+            self._schedule(AGAIN_MS if len(expired) == SWEPT_AT_ONCE else self._check_ms)
 
 
 def _check_right(token: DelegationTokenSet, principal: str) -> None:

@@ -12,7 +12,8 @@ to a client depends on any of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -160,27 +161,41 @@ class RemoteCopy:
     def _begin(self, now_ms: int) -> None:
         if self._loop.stopping:
             return
-        rate = self._config().remote_log_manager_copy_max_bytes_per_second
-        work = _Round(
-            self._uploader,
-            None if self._probed else self._probe,
-            self._views(),
-            budget_bytes=min(ROUND_BYTES, rate),
-            wall_ms=self._loop.clock.wall_ms(now_ms),
-        )
+        with self._tried_again():
+            rate = self._config().remote_log_manager_copy_max_bytes_per_second
+            work = _Round(
+                self._uploader,
+                None if self._probed else self._probe,
+                self._views(),
+                budget_bytes=min(ROUND_BYTES, rate),
+                wall_ms=self._loop.clock.wall_ms(now_ms),
+            )
 
-        def done(error: Exception | None) -> None:
-            self._probed = self._probed or work.probed
-            # A round that is complete counts, even if tidying up after it failed.
-            if work.report is not None:
-                self._took(work.report, now_ms)
-            error = error or work.error
-            if error is None and work.report is not None:
-                self._succeeded(work.report, rate, self._loop.clock.turn_ms - now_ms)
-            elif error is not None:
-                self._failed(error)
+            def done(error: Exception | None) -> None:
+                with self._tried_again():
+                    self._done(work, error, rate, now_ms)
 
-        self._submit(work.run, done)
+            self._submit(work.run, done)
+
+    @contextmanager
+    def _tried_again(self) -> Iterator[None]:
+        """Let an error of our own end a round, and not the copy: the next round begins later all the same."""
+        try:
+            yield
+        except Exception:
+            self._later(RETRY_MAX_MS)
+            raise
+
+    def _done(self, work: _Round, error: Exception | None, rate: int, began_ms: int) -> None:
+        self._probed = self._probed or work.probed
+        # A round that is complete counts, even if tidying up after it failed.
+        if work.report is not None:
+            self._took(work.report, began_ms)
+        error = error or work.error
+        if error is None and work.report is not None:
+            self._succeeded(work.report, rate, self._loop.clock.turn_ms - began_ms)
+        elif error is not None:
+            self._failed(error)
 
     def _views(self) -> dict[str, LogView]:
         """Return all logs at this moment: what is durable now includes all that it followed from."""

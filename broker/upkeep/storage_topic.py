@@ -84,7 +84,11 @@ class StorageTopic:
         vnode = partition.vnode
         vnode.last_version = vnode.log.append(partition.stream_id, encode_batch(records)).version
         self._telling = telling
-        vnode.wait_durable(vnode.last_version, self, now_ms)
+        try:
+            vnode.wait_durable(vnode.last_version, self, now_ms)
+        except Exception:
+            self._telling = {}  # nothing will say what became of it
+            raise
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
         """Learn that a batch is durable, or was lost: then it is made again at the next look."""
