@@ -14,12 +14,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from compat_tests.hunt.actors import ACTORS
 from compat_tests.hunt.pieces import Piece, Verdict
 from compat_tests.hunt.replay import replay
+from compat_tests.object_store import BUCKET, object_store
 
 
 def main() -> int:
@@ -33,22 +36,39 @@ def main() -> int:
     _tell(f"findings and sums are in {directory}; seed {sums['seed']}, next piece {sums['pieces'] + 1}")
     ends_at = time.monotonic() + 60 * options.minutes
     found = 0
-    while (left := ends_at - time.monotonic()) > 0:
-        seconds = max(6.0, min(options.piece_seconds, left))
-        seed = f"{sums['seed']}-{sums['pieces'] + 1}"
-        piece = Piece(seed, directory / f"piece-{seed}", options.only, _tell)
-        began = time.monotonic()
-        verdict = piece.run(seconds)
-        _add(sums, verdict, time.monotonic() - began)
-        (directory / "hunt.json").write_text(json.dumps(sums, indent=1))
-        _tell(_line(sums, verdict))
-        found += len(verdict.problems)
-        if not verdict.problems:
-            shutil.rmtree(piece.directory)
-        elif options.stop_at_first:
-            break
+    stored: AbstractContextManager[dict[str, str]] = _stored(directory) if options.store else nullcontext({})
+    with stored as store:
+        while (left := ends_at - time.monotonic()) > 0:
+            seconds = max(6.0, min(options.piece_seconds, left))
+            seed = f"{sums['seed']}-{sums['pieces'] + 1}"
+            piece = Piece(seed, directory / f"piece-{seed}", options.only, _tell, store)
+            began = time.monotonic()
+            verdict = piece.run(seconds)
+            _add(sums, verdict, time.monotonic() - began)
+            (directory / "hunt.json").write_text(json.dumps(sums, indent=1))
+            _tell(_line(sums, verdict))
+            found += len(verdict.problems)
+            if not verdict.problems:
+                shutil.rmtree(piece.directory)
+            elif options.stop_at_first:
+                break
     _tell(_summary(sums))
     return 1 if found else 0
+
+
+@contextmanager
+def _stored(directory: Path) -> Iterator[dict[str, str]]:
+    """Run an object store for the block; yield the settings with which a server copies its logs there."""
+    folder = Path(tempfile.mkdtemp(prefix="store-", dir=directory))
+    try:
+        with object_store(folder / "data") as store:
+            yield {
+                "kawal.remote.store": f"s3://{BUCKET}/hunt",
+                "kawal.remote.endpoint": store.endpoint,
+                "kawal.remote.lag.ms": "500",
+            }
+    finally:
+        shutil.rmtree(folder)
 
 
 def _options() -> argparse.Namespace:
@@ -60,6 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--directory", type=Path, help="default: a new temporary one")
     parser.add_argument("--piece-seconds", type=float, default=60.0, help="time on one server")
     parser.add_argument("--only", nargs="*", default=[], choices=list(ACTORS), metavar="ACTOR")
+    parser.add_argument("--store", action="store_true", help="copy the servers' logs to an object store, too")
     parser.add_argument("--stop-at-first", action="store_true", help="stop after a piece with problems")
     parser.add_argument("--replay", type=Path, metavar="FINDING.bin", help="send its bytes again")
     parser.add_argument("--port", type=int, default=0, help="where to: a running server; 0: one of its own")

@@ -11,9 +11,11 @@ from broker.handlers import APIS, Api
 from compat_tests.broker import HOST
 from compat_tests.hunt.group_actors import consumer_group, offsets_records, old_group
 from compat_tests.hunt.link import Link, Lost, Sent
+from compat_tests.hunt.login_actors import logins
 from compat_tests.hunt.pages import odd_page_request
 from compat_tests.hunt.player import Player
-from compat_tests.hunt.topic_actors import produce, read, topics, wide
+from compat_tests.hunt.share_actors import share_group
+from compat_tests.hunt.topic_actors import produce, read, repeated, split, topics, wide
 from compat_tests.hunt.transaction_actors import transactions
 from compat_tests.hunt.wrong import spoiled, without_utf8
 from protocol.api_keys import ApiKey
@@ -174,4 +176,8 @@ ACTORS: dict[str, Actor] = {
     "consumer-group": Actor(consumer_group, 5),
     "offsets-records": Actor(offsets_records, 3),
     "transactions": Actor(transactions, 8),
+    "share-group": Actor(share_group, 8),
+    "logins": Actor(logins, 2),
+    "split": Actor(split, 3),
+    "repeated": Actor(repeated, 4),
 }

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from compat_tests.broker import HOST, free_port
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.logins import login_settings
 from compat_tests.overload.figures import (
     Turn,
     forget_peak,
@@ -53,6 +54,10 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "kawal.max.partitions.per.request": ("10000", "1000000"),
     "auto.create.topics.enable": ("true", "false"),
     "max.incremental.fetch.session.cache.slots": ("3", "1000"),
+    "kawal.storage.state.topic": ("true", "false"),
+    "kawal.audit.topic": ("true", "false"),
+    "group.share.record.lock.duration.ms": ("15000", "30000"),
+    "kawal.durability": ("disk", "disk", "os"),
 }
 """Settings that bring timers, compaction and retention close together; a piece takes one value of each."""
 
@@ -79,7 +84,15 @@ class Verdict:
 class Piece:
     """One server's life under the hunt."""
 
-    def __init__(self, seed: str, directory: Path, actors: list[str], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        seed: str,
+        directory: Path,
+        actors: list[str],
+        tell: Callable[[str], None],
+        store: Mapping[str, str] | None = None,
+    ) -> None:
+        """`store`: the settings with which the server's logs are copied to an object store."""
         self.seed = seed
         self.directory = directory
         self.actors = actors
@@ -88,6 +101,9 @@ class Piece:
         self.http_port = free_port()
         settings = {key: self.chance.choice(values) for key, values in SETTINGS.items()}
         settings["kawal.http.listen"] = f"{HOST}:{self.http_port}"
+        settings |= login_settings(SASL="SASL_PLAINTEXT")
+        if store:
+            settings |= {**store, "kawal.remote.store": f"{store['kawal.remote.store']}/{seed}"}
         self.broker = KawalBroker(directory / "server", settings)
         self.verdict = Verdict(seed)
 
@@ -143,7 +159,10 @@ class Piece:
         command = [sys.executable, "-m", "compat_tests.hunt.player"]
         command += [str(self.broker.port), str(self.http_port), f"{self.seed}/{phase}", str(seconds)]
         with subprocess.Popen(
-            [*command, str(findings), *self.actors], stdout=subprocess.PIPE, text=True, cwd=ROOT
+            [*command, str(findings), json.dumps(self.broker.other_ports), *self.actors],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
         ) as player:
             try:
                 output, _ = player.communicate(timeout=seconds + 300)

@@ -1,6 +1,6 @@
 """Some actors for some seconds, in a process of its own.
 
-    python -m compat_tests.hunt.player PORT HTTP_PORT SEED SECONDS DIR [ACTOR ...]
+    python -m compat_tests.hunt.player PORT HTTP_PORT SEED SECONDS DIR PORTS [ACTOR ...]
 
 It prints one line of JSON at its end: requests, bytes and connections, and which actors had how many turns.
 What it finds is in DIR: a text, and the bytes that were sent before.
@@ -14,6 +14,7 @@ import threading
 import time
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any, Final, cast
@@ -87,9 +88,18 @@ class Player:
     """One thread's hands: what its actors send with."""
 
     def __init__(
-        self, port: int, http_port: int, chance: Random, journal: Journal, findings: Findings, ends_at: float
+        self,
+        port: int,
+        http_port: int,
+        chance: Random,
+        journal: Journal,
+        findings: Findings,
+        ends_at: float,
+        other_ports: Mapping[str, int] | None = None,
     ) -> None:
+        """`other_ports`: those of listeners with logins, by name, if there are any."""
         self.port = port
+        self.other_ports = dict(other_ports or {})
         self.http_port = http_port
         self.chance = chance
         self.world = World(chance)
@@ -100,9 +110,9 @@ class Player:
         self.turns: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
 
-    def link(self) -> Link:
+    def link(self, port: int | None = None) -> Link:
         """Return a new connection."""
-        return Link(self.port, self.journal)
+        return Link(self.port if port is None else port, self.journal)
 
     def any_api(self) -> tuple[Api, int]:
         """Return an API, the more often served ones no more often than the others, in one of its versions."""
@@ -207,7 +217,7 @@ def watch(http_port: int, findings: Findings, ends_at: float) -> None:
 
 def main() -> None:
     """Play with several hands, and say what was done."""
-    port, http_port, seed, seconds, directory, *wanted = sys.argv[1:]
+    port, http_port, seed, seconds, directory, other_ports, *wanted = sys.argv[1:]
     from compat_tests.hunt.actors import ACTORS
 
     names = [name for name in ACTORS if not wanted or name in wanted]
@@ -216,7 +226,15 @@ def main() -> None:
     findings = Findings(Path(directory), journal)
     ends_at = time.monotonic() + float(seconds)
     players = [
-        Player(int(port), int(http_port), Random(f"{seed} {number}"), journal, findings, ends_at)
+        Player(
+            int(port),
+            int(http_port),
+            Random(f"{seed} {number}"),
+            journal,
+            findings,
+            ends_at,
+            json.loads(other_ports),
+        )
         for number in range(THREADS)
     ]
     threads = [threading.Thread(target=play, args=(player, names, weights)) for player in players]

@@ -14,6 +14,8 @@ from protocol.messages.delete_records import (
 from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.kawal_messages import KawalMessagesRequest, MessageId, MessageOffset
+from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -68,6 +70,61 @@ def wide(player: Player) -> None:
         ]
         topic = TopicProduceData(name=chance.choice(STORED), partition_data=parts)
         player.ask(link, player.request(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic]), 9))
+    finally:
+        link.close()
+
+
+def repeated(player: Player) -> None:
+    """Produce with one head again and again, which the server need not decode, and with others in between."""
+    chance = player.chance
+    link = player.link()
+    try:
+        topic = chance.choice(STORED)
+        records = odd_batch(chance, [(-1, -1)])
+        for _ in range(chance.choice((2, 10, 40))):
+            if chance.random() < 0.2:
+                topic = chance.choice(STORED)
+            if chance.random() < 0.3:
+                records = odd_batch(chance, player.world.producers)
+            data = TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=0, records=records)]
+            )
+            request = ProduceRequest(acks=chance.choice((-1, -1, 1, 0)), timeout_ms=1_000, topic_data=[data])
+            name = chance.choice(("hunter", "hunter", "hunter", "other", None))
+            sent = player.request(request, 9, client_id=name)
+            player.ask(link, *[sent] * chance.choice((1, 5, 50)))
+    finally:
+        link.close()
+
+
+def split(player: Player) -> None:
+    """Split partitions by hand, look at the trees, and look up messages by their ids."""
+    chance = player.chance
+    link = player.link()
+    try:
+        for _ in range(10):
+            name = chance.choice(("split", "split-ids", "split-ids", "ids", chance.choice(TOPICS)))
+            partition = chance.choice((0, 1, 2, 3, 7, -1, 2**31 - 1))
+            action = chance.choice((TopicAction.SPLIT, TopicAction.SPLIT, TopicAction.DESCRIBE))
+            item = TopicItem(name=name, partition=partition)
+            player.ask(link, player.request(KawalTopicsRequest(action=action, topics=[item]), 0))
+            lookup = KawalMessagesRequest(
+                topic=name,
+                offsets=[
+                    MessageOffset(partition=index, offset=chance.choice((0, 1, 5, 100, -1, 2**62)))
+                    for index in range(chance.choice((1, 4, 300)))
+                ],
+                ids=[
+                    MessageId(
+                        ledger=chance.choice((0, 1, 2, 9, -1, 2**31 - 1)),
+                        entry=chance.choice((0, 1, 7, -1, 2**62)),
+                        partition=partition,
+                        batch_index=chance.choice((-1, 0, 3)),
+                    )
+                    for _ in range(chance.choice((0, 1, 300)))
+                ],
+            )
+            player.ask(link, player.request(lookup, 0))
     finally:
         link.close()
 

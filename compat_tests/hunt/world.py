@@ -31,6 +31,31 @@ TOPIC_CONFIGS: dict[str, dict[str, str]] = {
         "kawal.columns": "id bigint, carrier string tag, origin string, delay int, at timestamp, more json",
         "kawal.quarantine": "unfit",
     },
+    "split": {
+        "kawal.partition.autosplit.mode": "up",
+        "kawal.partition.autosplit.up.percent": "1",
+        "kawal.partition.autosplit.window.ms": "300",
+        "kawal.partition.write.bytes.per.sec": "1000000",
+    },
+    "split-ids": {
+        "kawal.partition.autosplit.mode": "up",
+        "kawal.message.ids": "true",
+        "kawal.ledger.max.entries": "7",
+        "segment.ms": "500",
+        "retention.ms": "3000",
+    },
+    "ids": {"kawal.message.ids": "true", "kawal.ledger.max.entries": "20", "segment.ms": "500"},
+    "numbered": {"kawal.dedup": "seqno", "kawal.routing": "producer-bind"},
+    "stamped": {
+        "kawal.session.headers": "client:hunter:a=b,client::x=y,transaction:transaction-1:t=1",
+        "kawal.check.records": "open",
+    },
+    "queued": {
+        "kawal.queue.max.records": "2000",
+        "kawal.share.ttl.ms": "1000",
+        "kawal.share.deleted": "0:3-9,1:5",
+    },
+    "dead": {"errors.deadletterqueue.group.enable": "true"},
     "folded": {
         "kawal.columns": "id bigint, carrier string tag",
         "cleanup.policy": "compact",
