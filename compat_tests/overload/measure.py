@@ -7,18 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
+from broker.loop.turns import BUDGET_NS
 from compat_tests.broker import HOST, Broker, answers_api_versions, free_port
 from compat_tests.certificates import make_certificates
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.logins import login_settings
 from compat_tests.overload.figures import (
-    Turn,
     forget_peak,
     internal_errors,
     long_turns,
@@ -32,18 +31,12 @@ from compat_tests.overload.good_client import (
     KINDS,
     TOPIC,
     GoodClients,
-    Round,
-    percentile,
 )
 from compat_tests.overload.load import Load
+from compat_tests.overload.results import P99_RATIO_MAX, Figures, Times
 from compat_tests.tokens import TOKEN_SETTINGS
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
-
-TURN_MS_MAX: Final = 20.0
-P99_RATIO_MAX: Final = 2.0
-WORST_MS_MAX: Final = 100.0
-MEMORY_MIB_MAX: Final = 512.0
 
 SETTLE_SECONDS: Final = 60.0
 STEADY_SECONDS: Final = 15.0
@@ -53,6 +46,9 @@ STEADY_MIB: Final = 0.25
 NORMAL_SECONDS: Final = 1.0
 """Good clients are as before when no round of theirs is slow for this long."""
 
+WARM_SECONDS: Final = 3.0
+"""Until then a new gateway makes the topics of groups, imports, and writes its first segments."""
+
 START_SECONDS: Final = 30.0
 
 PREPARE_SECONDS: Final = 600.0
@@ -60,112 +56,16 @@ PREPARE_SECONDS: Final = 600.0
 SLOWEST_SHOWN: Final = 8
 
 
-@dataclass(frozen=True)
-class Times:
-    """The round trips of one kind of good client in one part of the measurement, in milliseconds."""
-
-    rounds: int
-    p50: float
-    p99: float
-    worst: float
-
-    @classmethod
-    def of(cls, rounds: list[Round]) -> Times:
-        """Return the figures of some rounds."""
-        took = [1000 * found.took for found in rounds]
-        return cls(len(took), percentile(took, 0.5), percentile(took, 0.99), max(took, default=0.0))
-
-
-@dataclass
-class Figures:
-    """The figures of a load: times in milliseconds, memory in MiB."""
-
-    load: str
-    did: str = ""
-    before: dict[str, Times] = field(default_factory=dict)
-    during: dict[str, Times] = field(default_factory=dict)
-    after: dict[str, Times] = field(default_factory=dict)
-    turns: list[Turn] = field(default_factory=list)
-    """The turns of the event loop over 20 ms of processor beside the load, as the watchdog logged them."""
-    loop_ms: float = 0.0
-    """The most processor time of the event loop between a good client's request and its answer."""
-    own_ms: float = 0.0
-    """The longest round of a good client by itself, however late it began."""
-    waited_for_core: float = 0.0
-    """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
-    memory_before: float = 0.0
-    memory_peak: float = 0.0
-    memory_after: float = 0.0
-    seconds_until_normal: float = 0.0
-    start_seconds: float = 0.0
-    """How long the server took to start again on what the load has left; 0: it was not tried."""
-    slowest: list[str] = field(default_factory=list)
-    """With `explain`: the good clients' requests that took longest beside the load, by phases."""
-    faults: list[str] = field(default_factory=list)
-    """Whatever no machine excuses: ends, errors of the server's own, wrong answers."""
-
-    @property
-    def turn_ms(self) -> int:
-        """The most processor time of a turn of the event loop, if it was over the limit of the watchdog."""
-        return self.turns[0].cpu_ms if self.turns else 0
-
-    @property
-    def broken(self) -> list[str]:
-        """The bars that are broken, whatever else the machine does."""
-        found = list(self.faults)
-        if self.turn_ms > TURN_MS_MAX:
-            found.append(f"a turn took {self.turn_ms} ms, by {self.turns[0].work}: {self.turns[0].place}")
-        if self.memory_peak > MEMORY_MIB_MAX:
-            found.append(f"memory {self.memory_peak:.0f} MiB")
-        return found
-
-    @property
-    def late(self) -> list[str]:
-        """The broken bars of the good clients' times; they are for a machine that does nothing else."""
-        found = []
-        for kind, times in self.during.items():
-            bar = max(1.0, P99_RATIO_MAX * self.before[kind].p99)
-            if times.p99 > bar:
-                found.append(f"p99 of {kind} {self.before[kind].p99:.1f} -> {times.p99:.1f} ms")
-            if times.worst > WORST_MS_MAX:
-                found.append(f"worst of {kind} {times.worst:.0f} ms")
-        return found
-
-    @property
-    def line(self) -> str:
-        """The figures for people."""
-        lines = [f"{self.load}: {self.did}"]
-        for kind, times in self.during.items():
-            before, after = self.before[kind], self.after.get(kind, Times.of([]))
-            lines.append(
-                f"    {kind:10}  p50 {before.p50:7.1f} {times.p50:7.1f} {after.p50:7.1f}"
-                f"   p99 {before.p99:7.1f} {times.p99:7.1f} {after.p99:7.1f}"
-                f"   worst {before.worst:7.0f} {times.worst:7.0f} {after.worst:7.0f} ms"
-            )
-        lines.append(
-            f"    longest round by itself {self.own_ms:.0f} ms;"
-            f" loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} turns to {self.turn_ms} ms;"
-            f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
-            f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
-            + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
-        )
-        lines += [f"    slow: {request}" for request in self.slowest]
-        lines += [f"    BROKEN: {problem}" for problem in self.broken]
-        return "\n".join(lines + [f"    late: {problem}" for problem in self.late])
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything in a form for a file."""
-        return {**asdict(self), "turn_ms": self.turn_ms, "broken": self.broken, "late": self.late}
-
-
 def gateway_for(load: Load, directory: Path, *, explain: bool = False) -> KawalBroker:
     """Return a gateway with the settings that the load needs, not yet started, and its metrics on a port.
 
-    With `explain` it logs the good clients' requests, so that the figures say where the slowest waited.
+    With `explain` it logs the good clients' requests, so that the figures say where the slowest waited, and
+    each turn of the event loop above its budget.
     """
     own = {"kawal.http.listen": f"{HOST}:{free_port()}", "kawal.max.partitions.per.request": "1000000"}
     if explain:
         own |= {"kawal.request.log": CLIENT_ID, "kawal.request.log.rate": "1000"}
+        own["kawal.loop.turn.log.ms"] = str(BUDGET_NS // 1_000_000)
     return KawalBroker(directory, {**own, **_security_for(load, directory), **load.settings})
 
 
@@ -202,17 +102,24 @@ def measure(
     factor: float = 1.0,
     seconds_before: float = 5.0,
     settle: bool = True,
+    bystander: Broker | None = None,
 ) -> Figures:
     """Put the load on the broker for this long; measure the good clients before, beside and after it.
 
     Memory afterwards is read when it is back to a tenth above what it was, or stops falling, or after a
-    minute; or at once, without `settle`.
+    minute; or at once, without `settle`.  `bystander`: a gateway like it, with good clients of its own, which
+    gets no load.
     """
     figures = Figures(load.name)
     create_topic(broker, TOPIC)
+    if bystander is not None:
+        create_topic(bystander, TOPIC)
     with prepared(broker, load, seconds=seconds, seed=seed, factor=factor) as process:
-        with GoodClients(broker) as good:
-            time.sleep(1)
+        with (
+            GoodClients(broker) as good,
+            nullcontext() if bystander is None else GoodClients(bystander) as others,
+        ):
+            time.sleep(WARM_SECONDS)
             begun = time.monotonic()
             time.sleep(seconds_before)
             figures.memory_before = memory_of(broker)
@@ -231,6 +138,8 @@ def measure(
                 time.sleep(seconds_before)
         figures.faults += good.failures[:3]
     _evaluate(figures, good, begun, loaded_at, over_at)
+    for client in () if others is None else others.clients:
+        figures.beside[client.kind] = Times.of(others.rounds(client.kind, loaded_at, over_at))
     _judge_server(figures, broker, 1.1 * figures.memory_before if settle else float("inf"))
     figures.turns = long_turns(broker.process.output()[logged:])
     if load.restarts and broker.process.exit_code is None:
