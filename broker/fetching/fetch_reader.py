@@ -257,6 +257,13 @@ class FetchReader:
         end = self._end_in(data)
         if end <= item.fetch_offset <= high_watermark:
             return data, None
+        self._read_stored(item, partition, data, end, may_wait=may_wait)
+        return data, None
+
+    def _read_stored(
+        self, item: FetchItem, partition: Partition, data: PartitionData, end: int, *, may_wait: bool
+    ) -> None:
+        """Add the batches of a stored partition, up to `end`.  Raises: RequestError; IndexNotLoaded."""
         limit_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
         if self.piece_count >= PIECES_MAX:
             limit_bytes = 0
@@ -285,7 +292,6 @@ class FetchReader:
                     AbortedTransaction(producer_id=found.producer_id, first_offset=found.first_offset)
                     for found in aborted
                 ]
-        return data, None
 
     def _as_member(self, item: FetchItem, partition: Partition, data: PartitionData) -> MemberView | None:
         """Return the partition as its group sees it, if that differs from the partition itself."""
