@@ -15,6 +15,7 @@ make, where topics want that (broker/view_topics/declared_tables.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
@@ -22,6 +23,7 @@ from broker.loop.slices import Until, WaitingSteps
 from broker.storage.timestamps import newest_of
 from broker.view_topics.declaring_topics import DeclaringTopics
 from broker.view_topics.learning import Learning
+from broker.view_topics.opening import with_opened
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from broker.view_topics.view_cache import Evaluated
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from protocol.compression import Readable
+    from views.opening import Opened
 
 NO_STREAM: Final = -1
 
@@ -197,9 +200,13 @@ class DatabasePartition(ScannedPartition):
             return 0
         clearings = self._clearings
         if owner is None:
-            batch = yield from self._shown_steps(entry)
+            steps = partial(self._shown_steps, entry)
         else:
-            batch = yield from self._with_tables(entry, owner, learning, budget)
+            steps = partial(self._with_tables, entry, owner, learning, budget)
+        if entry.kind == EntryKind.DATA and self._shows_records:
+            batch = yield from with_opened(self.host, memoryview(entry.data), steps)
+        else:
+            batch = yield from steps(None)
         if clearings != self._clearings or not learning.is_current:
             # Meanwhile it was deleted, or means something else.
             return 0
@@ -218,7 +225,12 @@ class DatabasePartition(ScannedPartition):
         return owner if owner is not None and self._tables.declares(owner) else None
 
     def _with_tables(
-        self, entry: VersionedEntry, owner: Owner, learning: Learning, budget: SliceBudget
+        self,
+        entry: VersionedEntry,
+        owner: Owner,
+        learning: Learning,
+        budget: SliceBudget,
+        content: Opened | None,
     ) -> Generator[Until | None, None, bytearray | None]:
         """Find what the view shows of a batch whose records declare sub-tables."""
         from broker.view_topics.declared_tables import changes_batch, table_header
@@ -235,7 +247,7 @@ class DatabasePartition(ScannedPartition):
                 def headers_of(offset: int) -> bytes:
                     return owner.headers_of(offset) + table_header(told.get(offset))
 
-                batch = yield from self._placed(part, entry, headers_of, HEADER_COUNT + 1)
+                batch = yield from self._placed(part, entry, headers_of, HEADER_COUNT + 1, content)
             else:
                 batch = yield from changes_batch(told, owner, entry.version - entry.base_offset)
         except ProtocolError:
@@ -251,7 +263,7 @@ class DatabasePartition(ScannedPartition):
 
     def _shown(self, entry: VersionedEntry) -> bytearray | None:
         """Return the part of an entry that the view shows, but for what records tell of sub-tables."""
-        steps = self._shown_steps(entry)
+        steps = self._shown_steps(entry, None)
         while True:
             try:
                 next(steps)
@@ -259,7 +271,9 @@ class DatabasePartition(ScannedPartition):
                 batch: bytearray | None = done.value
                 return batch
 
-    def _shown_steps(self, entry: VersionedEntry) -> Generator[None, None, bytearray | None]:
+    def _shown_steps(
+        self, entry: VersionedEntry, content: Opened | None
+    ) -> Generator[None, None, bytearray | None]:
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
             return change_batch(entry, self.definition.source_id or None) if is_change else None
@@ -271,7 +285,7 @@ class DatabasePartition(ScannedPartition):
             part = self.part_of(entry)
             if part is None:
                 return None
-            batch = yield from self._placed(part, entry, owner.headers_of, HEADER_COUNT)
+            batch = yield from self._placed(part, entry, owner.headers_of, HEADER_COUNT, content)
         except ProtocolError:
             # What cannot be given its headers is left out.
             self.count(unfit=entry.record_count)
@@ -313,11 +327,19 @@ class DatabasePartition(ScannedPartition):
 
     @staticmethod
     def _placed(
-        part: Readable, entry: VersionedEntry, headers_of: Callable[[int], bytes], count: int
+        part: Readable,
+        entry: VersionedEntry,
+        headers_of: Callable[[int], bytes],
+        count: int,
+        content: Opened | None,
     ) -> Generator[None, None, bytearray]:
-        """Return a batch of the entry's offsets at its versions, with headers.  Raises: ProtocolError."""
+        """Return a batch of the entry's offsets at its versions, with headers.
+
+        `content`: the records of the entry's own batch, if it is open.  Raises: ProtocolError.
+        """
         version = entry.version + read_batch_header(part).base_offset - entry.base_offset
-        return with_headers_steps(part, headers_of, count, base_offset=version)
+        own = content if part is entry.data else None
+        return with_headers_steps(part, headers_of, count, base_offset=version, content=own)
 
     # --- times -----------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from uuid import UUID
 from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs
 from broker.storage.partition import Counted
 from broker.view_topics.framed_batches import filtered_framed
-from broker.view_topics.opening import opened_batch
+from broker.view_topics.opening import with_opened
 from broker.view_topics.routed_reader import RoutedReader
 from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
 from broker.view_topics.tag_teaching import teach
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from broker.view_topics.inherited_tags import InheritedTags
     from views.evaluator import Evaluator
     from views.filtering import Filtered
+    from views.opening import Opened
     from views.tag_history import Cut, PartitionTags, TagHistory
     from views.tags import KeyTags
     from wal.reader import ReadResult
@@ -330,14 +331,17 @@ class QueryPartition(ScannedPartition):
         return self._opened_and_filtered(batch, tags, index)
 
     def _opened_and_filtered(self, batch: memoryview, tags: KeyTags | None, index: int) -> WaitingSteps:
-        evaluator, content = self.evaluator, None
-        assert self._filter is not None
-        if evaluator.scan is not None and not evaluator.plan.bounds.is_empty:
-            content = yield from opened_batch(self.host, batch)
-        steps = self._filter(
-            evaluator, batch, tags=tags, partition=index, limits=self.host.limits, content=content
-        )
-        return (yield from steps)
+        evaluator, made = self.evaluator, self._filter
+        assert made is not None
+
+        def steps_of(content: Opened | None) -> WaitingSteps:
+            return made(
+                evaluator, batch, tags=tags, partition=index, limits=self.host.limits, content=content
+            )
+
+        if evaluator.scan is None or evaluator.plan.bounds.is_empty:
+            return (yield from steps_of(None))
+        return (yield from with_opened(self.host, batch, steps_of))
 
     def filtered_now(self, batch: memoryview) -> Filtered:
         """Find what the view shows of a batch of a few records, in one go."""

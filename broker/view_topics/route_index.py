@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.loop.slices import Until, WaitingSteps, in_pairs
-from broker.view_topics.opening import opened_batch
+from broker.view_topics.opening import with_opened
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_cache import KeptRanges
 from broker.view_topics.view_compaction import CompactedSource
@@ -280,9 +280,9 @@ class RouteIndex:
         from views.router import route_steps
 
         router, limits = self._router(), self.host.limits
-        content = yield from opened_batch(self.host, batch)
-        steps = route_steps(router, batch, partition=self._partition, limits=limits, content=content)
-        return (yield from in_pairs(steps))
+        steps_of = partial(route_steps, router, batch, partition=self._partition, limits=limits)
+        steps = with_opened(self.host, batch, lambda content: in_pairs(steps_of(content=content)))
+        return (yield from steps)
 
     @property
     def end(self) -> int:

@@ -7,11 +7,12 @@ its quarantine alike, and the quarantine can be read again like any topic.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from broker.loop.slices import WaitingSteps
-from broker.view_topics.opening import opened_batch
+from broker.view_topics.opening import with_opened
 from broker.view_topics.query_view import QueryPartition
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ class UnfitPartition(QueryPartition):
         from views.unfit import unfit_steps
 
         index = self.index if index is None else index
-        content = yield from opened_batch(self.host, batch)
-        steps = unfit_steps(self.evaluator, batch, partition=index, limits=self.host.limits, content=content)
-        return (yield from steps)
+        steps_of = partial(unfit_steps, self.evaluator, batch, partition=index, limits=self.host.limits)
+        return (yield from with_opened(self.host, batch, lambda content: steps_of(content=content)))
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> UnfitPartition:

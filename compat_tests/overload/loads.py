@@ -13,12 +13,12 @@ import os
 import sys
 from random import Random
 
-from compat_tests.overload import crowds, crowds_http, faults, lookups, strangers, weights, wide
+from compat_tests.overload import crowds, crowds_http, faults, lookups, strangers, views, weights, wide
 from compat_tests.overload.load import LOADS, Load, Target
 
 __all__ = ["LOADS", "Load"]
 
-PARTS = (crowds, crowds_http, faults, weights, wide, lookups, strangers)
+PARTS = (crowds, crowds_http, faults, weights, wide, lookups, strangers, views)
 """The files that register loads."""
 
 
