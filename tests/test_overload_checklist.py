@@ -19,6 +19,74 @@ BROKER, WAL, GROUPS, PROTOCOL = "tests/broker", "tests/wal", "tests/groups", "te
 CONNECTIONS, HANDLERS, LOOP = f"{BROKER}/connections", f"{BROKER}/handlers", f"{BROKER}/loop"
 MEMORY, LARGE = f"{CONNECTIONS}/test_memory_limits.py", f"{LOOP}/test_large_admin_requests.py"
 
+NET: Final[dict[str, tuple[str, ...]]] = {
+    "handlers and decoding": (
+        f"{BROKER}/requests/test_dispatcher.py::test_a_handler_that_raises_ends_its_own_connection",
+    ),
+    "slices and answers": (
+        f"{LOOP}/test_slices_handlers.py::test_an_answer_that_cannot_be_encoded_ends_its_connection",
+    ),
+    "timers, frames and jobs": (
+        f"{LOOP}/test_internal_errors.py::test_a_timer_that_raises_is_over_and_the_others_run",
+        f"{LOOP}/test_internal_errors.py"
+        "::test_a_frame_that_cannot_be_made_refuses_its_records_and_the_log_goes_on",
+        f"{LOOP}/test_internal_errors.py"
+        "::test_a_job_whose_end_cannot_be_applied_closes_the_log_until_the_next_start",
+    ),
+    "regular work": (
+        f"{BROKER}/test_regular_work.py"
+        "::test_regular_work_that_breaks_is_over_for_once_and_clients_are_served",
+    ),
+    "connections and threads": (
+        f"{BROKER}/server/test_reactor.py::test_an_error_of_our_own_in_one_socket_ends_that_connection_alone",
+        f"{BROKER}/server/test_reactor.py"
+        "::test_an_error_of_our_own_in_a_thread_is_counted_and_ends_nothing_else",
+    ),
+    "coordinators and their loaders": (
+        f"{BROKER}/coordinators/test_runtime.py::test_a_partition_whose_timer_has_raised_is_loaded_again",
+        f"{BROKER}/coordinators/test_runtime.py"
+        "::test_a_record_that_breaks_the_replay_leaves_its_partition_refused_and_the_others_served",
+    ),
+    "pages, the console's door and the reload": (
+        f"{BROKER}/server/test_http.py::test_an_error_of_our_own_is_told_and_the_connection_goes_on",
+        f"{BROKER}/server/test_console_host.py::test_an_error_of_ours_is_noted_and_it_goes_on",
+        f"{BROKER}/server/test_reload.py::test_a_fault_of_our_own_does_not_end_the_server",
+    ),
+}
+"""Each kind of work, broken on purpose: it ends its own piece, and neither the process nor another client."""
+
+OPERATORS: Final[dict[str, tuple[str, ...]]] = {
+    "the watchdog of turns": (
+        f"{BROKER}/server/test_watchdog.py::test_a_slow_turn_is_logged_with_the_stack_it_had_while_it_lasted",
+        f"{BROKER}/server/test_watchdog.py::test_the_client_of_the_longest_piece_is_named",
+    ),
+    "a dump of all stacks": (
+        f"{BROKER}/server/test_thread_dump.py::test_the_signal_makes_a_dump_and_the_process_goes_on",
+    ),
+    "signs of life for the supervisor": (
+        f"{BROKER}/server/test_notify.py::test_signs_of_life_come_from_the_timers_twice_in_the_expected_time",
+    ),
+    "request metrics by phase": (f"{LOOP}/test_request_stats.py::test_the_phases_add_up_to_the_total",),
+    "the request log": (
+        f"{BROKER}/requests/test_request_log.py::test_a_client_is_logged_by_a_pattern_while_the_server_runs",
+    ),
+    "connected clients": (
+        f"{HANDLERS}/test_kawal_connections.py::test_a_client_is_shown_with_its_software_and_what_it_does",
+        "tests/console/commands/test_cluster.py::test_the_connected_clients_are_shown",
+    ),
+    "the configuration read again": (
+        f"{BROKER}/server/test_reload.py::test_changed_keys_take_effect_and_are_named",
+    ),
+    "guards of deletion": (
+        f"{BROKER}/catalogue/test_guards.py::test_a_protected_topic_and_its_records_are_not_deleted",
+    ),
+    "a copy beside a running server, and back": (
+        "compat_tests/test_backup.py"
+        "::test_every_record_acknowledged_before_a_backup_is_there_after_a_restore",
+    ),
+}
+"""What operators have against overload."""
+
 CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "a target that is no URL, and an odd Accept header": (
         f"{BROKER}/server/test_http.py::test_a_target_that_is_no_url_is_a_bad_request",
@@ -138,6 +206,25 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{LOOP}/test_slices_handlers.py::test_many_topics_are_created_and_described",
         "load:create-topics",
     ),
+    "crowds that come or leave at once": (
+        f"{BROKER}/server/test_ready_sockets.py"
+        "::test_a_crowd_that_comes_is_reported_once_and_does_not_fill_the_next_reports",
+        f"{BROKER}/server/test_ready_sockets.py"
+        "::test_a_crowd_that_leaves_is_taken_out_of_the_epoll_which_would_report_it_for_ever",
+        "load:idle",
+        "load:half-open",
+        "load:churn",
+    ),
+    "indexes on a cold disk": (
+        f"{WAL}/test_cold_indexes.py"
+        "::test_a_read_that_must_not_wait_names_what_a_thread_has_to_read_and_then_finds_it",
+        f"{BROKER}/fetching/test_cold_fetches.py::test_a_fetch_from_the_past_reads_indexes_in_threads_only",
+    ),
+    "batches that open to much, read through views": (
+        f"{BROKER}/view_topics/test_opening.py"
+        "::test_few_large_batches_are_open_at_once_and_the_others_take_turns",
+        "load:view-bombs",
+    ),
     "every array of every request": (
         f"{BROKER}/requests/test_wide_requests.py::test_no_array_keeps_the_loop_from_other_clients",
     ),
@@ -162,9 +249,12 @@ def is_there(place: str) -> bool:
     return Path(ROOT / path).exists() and name in names_of(path)
 
 
-@pytest.mark.parametrize("rule", CHECKLIST)
+ALL: Final = {**NET, **OPERATORS, **CHECKLIST}
+
+
+@pytest.mark.parametrize("rule", ALL)
 def test_each_rule_has_its_tests(rule: str) -> None:
-    assert [place for place in CHECKLIST[rule] if not is_there(place)] == []
+    assert [place for place in ALL[rule] if not is_there(place)] == []
 
 
 def test_a_test_and_a_load_that_are_not_there_are_missed() -> None:
