@@ -203,12 +203,17 @@ def _health(broker: Broker) -> Iterator[Call]:
 
 
 KINDS: Final[dict[str, tuple[Callable[[Broker], Any], float]]] = {
-    "records": (_records, 50.0),
+    "records": (_records, 20.0),
     "metadata": (_metadata, 20.0),
     "heartbeats": (_heartbeats, 20.0),
-    "health": (_health, 5.0),
+    "health": (_health, 10.0),
 }
-"""The kinds of clients, and their rounds in a second."""
+"""The kinds of clients, and their rounds in a second.
+
+A client makes one round after the other, so at 50 in a second it falls behind as soon as they take more than
+20 ms, and counts all it is behind in each: 35 ms for a record and its sync became "1,005 ms", which is the
+second that a client may be behind at most.
+"""
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -6,7 +6,14 @@ from typing import Any
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.timers import Timers
 from broker.loop.turns import Work
-from broker.loop.waiters import AT_ONCE_MAX, KEYS_PER_STEP, ParkedCall, Waiters
+from broker.loop.waiters import (
+    AT_ONCE_MAX,
+    KEYS_PER_STEP,
+    LOOKED_AT_ONCE_MAX,
+    RESUMED_PER_SLICE,
+    ParkedCall,
+    Waiters,
+)
 
 
 def fail(_call: object, error: Exception) -> None:
@@ -130,12 +137,30 @@ def test_an_append_that_many_wait_for_resumes_most_of_them_in_slices() -> None:
     assert [resumed for _, resumed in fetches] == [[5]] * AT_ONCE_MAX + [[]] * 3
     # A client that leaves is not resumed, and none is resumed twice.
     waiters.cancel(fetches[-1][0].call)
-    later[0]()
     waiters.advanced(1, 10, now_ms=6)
     for action in later:
         action()
-    assert [resumed for _, resumed in fetches[AT_ONCE_MAX:]] == [[5], [6], []]
+    assert [resumed for _, resumed in fetches[AT_ONCE_MAX:]] == [[6], [6], []]
     assert len(waiters) == 0
+
+
+def test_a_crowd_that_waits_is_counted_and_resumed_a_part_at_a_time() -> None:
+    later: list[Callable[[], None]] = []
+    waiters = Waiters(Timers(InternalErrors()), fail, later.append)
+    crowd = [parked(waiters, [1], min_bytes=30) for _ in range(LOOKED_AT_ONCE_MAX + 10)]
+    for size_bytes in (10, 15):
+        waiters.advanced(1, size_bytes, now_ms=5)
+        assert len(later) == 1, "one piece of work for all of them, not one each"
+        later.pop()()
+    assert {call.size_bytes for call, _ in crowd} == {25}
+    waiters.advanced(1, 5, now_ms=6)
+    counts = [AT_ONCE_MAX]
+    while later:
+        before = len(waiters)
+        later.pop()()
+        counts.append(before - len(waiters))
+    assert max(counts[1:]) == RESUMED_PER_SLICE
+    assert [resumed for _, resumed in crowd] == [[6]] * len(crowd)
 
 
 def test_of_calls_that_are_alike_only_the_first_without_use_is_asked() -> None:
