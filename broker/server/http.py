@@ -55,6 +55,8 @@ class HttpServer:
 
     async def converse(self, stream: trio.abc.Stream, host: str = "") -> None:
         """Answer one client, from this address, until it leaves or its connection must be closed."""
+        # Its request comes at once, most often.
+        self._turns.asked_for_page()
         await converse(self, stream, host)
 
     def body_bytes_max(self, path: str) -> int:

@@ -323,3 +323,18 @@ def test_the_loop_learns_of_requests_for_pages() -> None:
     server = HttpServer({"/": Route(hello)}, InternalErrors(), local=True, turns=turns)
     page = trio.run(server.answer, HttpRequest("GET", "/", "", {}, b""), "127.0.0.1")
     assert (page.status, turns.page_until_ns) == (200, 1 + PAGE_NS)
+
+
+def test_the_loop_learns_of_a_connection_before_its_request_has_come() -> None:
+    turns = Turns(lambda: 1)
+    server = HttpServer({"/": Route(hello)}, InternalErrors(), local=True, turns=turns)
+
+    async def main() -> None:
+        ours, theirs = trio.testing.memory_stream_pair()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.converse, theirs, "127.0.0.1")
+            await trio.testing.wait_all_tasks_blocked()
+            assert turns.page_until_ns == 1 + PAGE_NS
+            await ours.aclose()
+
+    trio.run(main)

@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from broker.loop.turns import PAGE_NS
-from broker.server.reactor import VISIT_BESIDE_PAGES_NS, VISIT_NS
+from broker.server.reactor import PASSES_BESIDE_PAGES, VISIT_BESIDE_PAGES_NS, VISIT_NS
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import request_frame
 from tests.broker.server.loop import Loop
@@ -65,3 +65,33 @@ def test_the_loop_does_not_wait_beyond_a_timer(loop: Loop) -> None:
     assert loop.epoll.waits == [pytest.approx(0.001)]
     trio.run(take_turns_before, -1, clock=trio.testing.MockClock())
     assert len(loop.epoll.waits) == 1
+
+
+def test_while_a_page_is_made_a_visit_lets_its_task_take_several_steps(loop: Loop) -> None:
+    steps = [0]
+
+    async def page() -> None:
+        while True:
+            steps[-1] += 1
+            await trio.lowlevel.checkpoint()
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+
+            def busy_turns() -> None:
+                steps.append(0)
+                if len(steps) == 5:
+                    loop.clock_ns += PAGE_NS
+                if len(steps) == 9:
+                    nursery.cancel_scope.cancel()
+
+            loop.reactor.take_turns = busy_turns  # type: ignore[method-assign]
+            loop.reactor.tick = lambda: None  # type: ignore[method-assign]
+            loop.gateway.broker.scheduler.soon(busy_turns)
+            nursery.start_soon(loop.reactor.run)
+            nursery.start_soon(page)
+
+    loop.gateway.broker.stats.turns.asked_for_page()
+    trio.run(main)
+    assert max(steps[2:4]) == PASSES_BESIDE_PAGES
+    assert max(steps[5:8]) == 1
