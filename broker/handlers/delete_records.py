@@ -76,12 +76,6 @@ class PendingDeletions:
         for vnode, part in moves.items():
             vnode.wait_durable(part.version, part, self.call.received_ms)
 
-    def moved(self, partition: Partition, now_ms: int) -> None:
-        """Wake the share fetches for which a log start that has moved makes room."""
-        waiters = self.loop.waiters
-        if waiters.waits_for(partition.wait_key):
-            self.loop.scheduler.soon(lambda: waiters.advanced(partition.wait_key, 0, now_ms))
-
     def settled(self) -> None:
         """Count down; answer after the last one."""
         self.outstanding -= 1
@@ -104,7 +98,7 @@ class VnodeMoves:
         for partition, result in self.results:
             if error is None:
                 result.low_watermark = partition.log_start
-                self.pending.moved(partition, now_ms)
+                self.pending.loop.waiters.log_start_moved(partition.wait_key, now_ms)
             else:
                 result.error_code = error
         self.pending.settled()

@@ -210,8 +210,13 @@ class Waiters:
             self._finish(parked, now_ms)
         return resumed
 
+    def log_start_moved(self, key: int, now_ms: int) -> None:
+        """Have the calls of a key asked, in a slice: no bytes have come, but a share fetch may have room."""
+        if key in self._by_key:
+            self._soon(lambda: self.advanced(key, 0, now_ms))
+
     def wake(self, keys: Iterable[int], now_ms: int) -> None:
-        """Resume the calls of these keys at once: a partition was deleted, or its log start moved."""
+        """Resume the calls of these keys at once: a partition was deleted."""
         for key in keys:
             waiting = self._by_key.get(key)
             for parked in () if waiting is None else waiting.all():

@@ -80,11 +80,21 @@ class Emptied(NamedTuple):
 class FileRetention:
     """The retention of closed files on all vnodes; it remembers how far each of them is done."""
 
-    def __init__(self, metadata: Metadata, clock: Clock, held_from: Callable[[Partition, int], int]) -> None:
-        """Move log starts of the partitions in `metadata`, none above `held_from(partition, wall_ms)`."""
+    def __init__(
+        self,
+        metadata: Metadata,
+        clock: Clock,
+        held_from: Callable[[Partition, int], int],
+        move: Callable[[Partition, int], None],
+    ) -> None:
+        """Move log starts of the partitions in `metadata`, none above `held_from(partition, wall_ms)`.
+
+        `move(partition, log_start)` moves one.
+        """
         self._metadata = metadata
         self._clock = clock
         self._held_from = held_from
+        self._move = move
         self._done: dict[VnodeLog, int] = {}
         """By log, the version up to which no closed file has a record that may go."""
 
@@ -140,7 +150,7 @@ class FileRetention:
                 limit = min(self._held_from(partition, self._clock.settled_wall_ms), partition.high_watermark)
                 held += limit < end
                 if limit > partition.log_start:
-                    log.set_log_start(stream_id, min(end, limit))
+                    self._move(partition, min(end, limit))
             if not number % STREAMS_PER_SLICE:
                 yield
         return Emptied(streams, size_bytes, held)

@@ -75,7 +75,7 @@ class RetentionTask:
         """The partitions looked at so far."""
         self.held_partitions = 0
         """Partitions that the last check kept longer than their retention, for groups."""
-        self._files = FileRetention(metadata, loop.clock, self._held_from)
+        self._files = FileRetention(metadata, loop.clock, self._held_from, self._move)
         self._distrusted = False
         """Whether the wall clock is ahead of the time of day by which retention goes."""
         metadata.metadata_log.listen(self._catalogue_changed)
@@ -198,12 +198,16 @@ class RetentionTask:
         )
         moved = walk.log_start > partition.log_start and self._partition_of(partition.stream_id) is partition
         if moved:
-            partition.vnode.log.set_log_start(partition.stream_id, walk.log_start)
+            self._move(partition, walk.log_start)
         due_ms = walk.due_ms()
         # A move may yet be lost with its frame, and a group may read on: both are looked at again.
         again_ms = wall_ms if moved or walk.is_held else NEVER if due_ms is None else due_ms
         self._queue.put(partition.stream_id, again_ms)
         return walk.is_held
+
+    def _move(self, partition: Partition, log_start: int) -> None:
+        partition.vnode.log.set_log_start(partition.stream_id, log_start)
+        self._loop.waiters.log_start_moved(partition.wait_key, self._loop.clock.turn_ms)
 
     def _held_from(self, partition: Partition, wall_ms: int) -> int:
         if self._holds is None:

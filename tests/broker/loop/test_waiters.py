@@ -93,6 +93,20 @@ def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
     assert (gone, kept) == ([7], [])
 
 
+def test_a_log_start_that_moves_has_only_fetches_looked_at_that_say_whether_it_is_of_use() -> None:
+    waiters = Waiters(Timers(InternalErrors()), fail, at_once)
+    _, plain = parked(waiters, [1], min_bytes=1)
+    asking, resumed = parked(waiters, [1], min_bytes=0)
+    has_room = False
+    asking.ready = lambda _key: has_room
+    waiters.log_start_moved(1, now_ms=10)
+    assert (plain, resumed) == ([], [])
+    has_room = True
+    waiters.log_start_moved(2, now_ms=20)
+    waiters.log_start_moved(1, now_ms=30)
+    assert (plain, resumed) == ([], [30])
+
+
 def test_every_fetch_is_answered_at_the_end() -> None:
     waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, first = parked(waiters, [1], min_bytes=1000)

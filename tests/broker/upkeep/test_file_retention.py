@@ -14,6 +14,7 @@ from protocol.messages.kawal_databases import DatabaseAction
 from tests.broker.databases import ask, create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, read, send
+from tests.broker.shares import Member, acquired, configure
 from tests.broker.topic_requests import altered
 from wal.closed_files import ClosedFile
 
@@ -69,6 +70,26 @@ def test_records_go_with_their_file_once_it_was_closed_for_long_enough(gateway: 
     assert start_of(client, "t") == 2 * PER_FILE
     assert len(read(client, "t", 2 * PER_FILE)) == 1
     assert files_of(gateway, "power") == 1
+
+
+def test_a_share_fetch_has_room_as_soon_as_a_file_with_records_under_way_went(gateway: Gateway) -> None:
+    client = gateway.client()
+    create_database(client, "power", VGROUPS="1", WAL_RETENTION_PERIOD="20", WAL_ROLL_PERIOD="0")
+    place = create(client, "t", kawal_database="power"), 0
+    configure(
+        gateway,
+        share_auto_offset_reset="earliest",
+        share_record_lock_duration_ms="60000",
+        kawal_share_partition_max_in_flight_bytes="1",
+    )
+    member = Member(gateway, "m1", "t")
+    fill(client, "t", PER_FILE + 1)
+    assert acquired(member.fetch(place)) == [(0, 0, 1)]
+    member.send_fetch(max_wait_ms=1_000_000)
+    pass_time(gateway, 20_000)
+    assert member.client.answers() == []
+    pass_time(gateway, 2 * INTERVAL_MS)
+    assert [acquired(answer) for answer in member.client.answers()] == [[(PER_FILE, PER_FILE, 1)]]
 
 
 def test_a_write_closes_an_old_file_so_that_little_traffic_does_not_keep_records_for_ever(

@@ -18,6 +18,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, offset_of, read, send
+from tests.broker.shares import Member, acquired, configure
 from wal.lookup import StreamExtent
 from wal.memory_faults import failing
 from wal.reading import LogReading
@@ -57,6 +58,27 @@ def test_age_is_that_of_the_newest_record_of_a_logical_segment(gateway: Gateway,
     assert start_of(client, "t") == 0
     pass_time(gateway, 20_000)
     assert start_of(client, "t") == 2
+
+
+def test_a_share_fetch_has_room_as_soon_as_records_under_way_were_deleted(
+    gateway: Gateway, client: Client
+) -> None:
+    place = create(client, "t", retention_ms="20000", segment_ms="1000"), 0
+    configure(
+        gateway,
+        share_auto_offset_reset="earliest",
+        share_record_lock_duration_ms="60000",
+        kawal_share_partition_max_in_flight_bytes="1",
+    )
+    member = Member(gateway, "m1", "t")
+    send(client, "t", batch(b"old", timestamp_ms=START_MS))
+    assert acquired(member.fetch(place)) == [(0, 0, 1)]
+    send(client, "t", batch(b"new", timestamp_ms=START_MS + 50_000))
+    member.send_fetch(max_wait_ms=1_000_000)
+    pass_time(gateway, 20_000)
+    assert member.client.answers() == []
+    pass_time(gateway, INTERVAL_MS)
+    assert [acquired(answer) for answer in member.client.answers()] == [[(1, 1, 1)]]
 
 
 def test_old_segments_go_by_size_and_the_last_one_stays(gateway: Gateway, client: Client) -> None:
