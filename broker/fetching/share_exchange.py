@@ -141,10 +141,13 @@ class ShareExchange:
                 told(error.code)
 
     def _check_place(self, place: Place, batches: Sequence[Any], *, renews: bool) -> None:
-        """Refuse acknowledgements in a place that may not be read or does not exist; their form comes first.
+        """Refuse acknowledgements in a place that may not be read or does not exist.
 
+        Their form comes after an unknown topic, and before all else.
         Raises: InvalidRequest, InvalidRecordState, RequestError.
         """
+        if self._metadata.catalogue.find_id(place[0]) is None:
+            raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID)
         try:
             if self._denials.denies(place[0]):
                 raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -197,19 +200,10 @@ def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator
     Raises: InvalidRequest, InvalidRecordState.
     """
     checked: list[Acknowledgement] = []
-    first = before = -1
-    for batch in batches:
-        if batch.first_offset < first:
-            raise InvalidRequest(f"offset {batch.first_offset} is acknowledged after offset {first}")
-        if batch.first_offset <= before:
-            raise InvalidRecordState(f"offset {batch.first_offset} is acknowledged twice")
-        first, before = batch.first_offset, batch.last_offset
-        for found in _cut(batch):
-            if Event.RENEW in found.events:
-                _check_renewal(renews=renews, may_renew=may_renew)
-            checked.append(found)
-            if not len(checked) % RUNS_PER_STEP:
-                yield []
+    for found in _checked(batches, renews=renews, may_renew=may_renew):
+        checked.append(found)
+        if not len(checked) % RUNS_PER_STEP:
+            yield []
     part: list[Acknowledgement] = []
     size = 0
     for found in checked:
@@ -220,6 +214,33 @@ def _parts(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator
             part, size = [], 0
     if part:
         yield part
+
+
+def _checked(batches: Sequence[Any], *, renews: bool, may_renew: bool) -> Iterator[Acknowledgement]:
+    """Yield the acknowledgements of one partition, each of a size that one step can apply.
+
+    What is no fault of form is refused at the end.
+    Raises: InvalidRequest, InvalidRecordState.
+    Source: the order of Kafka 4.3's KafkaApis.validateAcknowledgementBatches and SharePartition.acknowledge.
+    """
+    refusal: InvalidRecordState | None = None
+    before = -1
+    for number, batch in enumerate(batches):
+        if batch.first_offset < before:
+            raise InvalidRequest(f"offset {batch.first_offset} is acknowledged after offset {before}")
+        if number and batch.first_offset == before:
+            refusal = InvalidRecordState(f"offset {before} is acknowledged twice")
+        before = batch.last_offset
+        for found in _cut(batch):
+            if Event.RENEW in found.events:
+                if not renews:
+                    raise InvalidRequest("records are renewed only by a request that says so (IsRenewAck)")
+                if not may_renew:
+                    text = "the group does not renew locks (share.renew.acknowledge.enable)"
+                    refusal = InvalidRecordState(text)
+            yield found
+    if refusal is not None:
+        raise refusal
 
 
 def _acknowledging(topics: Sequence[Any]) -> Iterator[tuple[UUID, Any, Place] | None]:
@@ -240,17 +261,10 @@ def _acknowledging(topics: Sequence[Any]) -> Iterator[tuple[UUID, Any, Place] | 
             yield None
 
 
-def _check_renewal(*, renews: bool, may_renew: bool) -> None:
-    if not renews:
-        raise InvalidRequest("records are renewed only by a request that says so (IsRenewAck)")
-    if not may_renew:
-        raise InvalidRecordState("the group does not renew locks (share.renew.acknowledge.enable)")
-
-
 def _cut(batch: Any) -> Iterator[Acknowledgement]:
     """Yield a batch of acknowledgements in parts that one step can apply.  Raises: InvalidRequest."""
     first, last, types = batch.first_offset, batch.last_offset, batch.acknowledge_types
-    if len(types) <= RUNS_PER_STEP or len(types) != last - first + 1 or first < 0:
+    if len(types) <= RUNS_PER_STEP or len(types) != last - first + 1 or first < -1:
         yield acknowledgement(first, last, types)
         return
     for start in range(0, len(types), RUNS_PER_STEP):

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 DONE: Final = object()
 
+ACQUIRE_MODES: Final = frozenset(AcquireMode)
+
 DATA_BYTES: Final = 500
 """The memory of a partition's part of the answer, until that is made."""
 
@@ -96,6 +98,8 @@ class _ShareFetch:
         self._call = call
         self._queues = broker.share_queues
         self._member = member_of(request)
+        if request.share_acquire_mode not in ACQUIRE_MODES:
+            raise InvalidRequest(f"the acquire mode {request.share_acquire_mode} does not exist")
         self._denials = ShareDenials(call.rights, broker.catalogue)
         self._denied: list[Place] = []
         self._data: dict[Place, PartitionData] = {}

@@ -21,11 +21,11 @@ class Acknowledgement(NamedTuple):
 
 
 def acknowledgement(first: int, last: int, types: Sequence[int]) -> Acknowledgement:
-    """Return one acknowledgement of a request.
+    """Return one acknowledgement of a request; one that begins at -1 does so before the start, as in Kafka.
 
     Raises: InvalidRequest if range or types are not as the protocol has them.
     """
-    if first < 0 or last < first:
+    if first < -1 or last < first:
         raise InvalidRequest(f"the range {first} to {last} is not a range of offsets")
     if len(types) not in (1, last - first + 1):
         raise InvalidRequest(f"{len(types)} types for the {last - first + 1} offsets from {first} on")

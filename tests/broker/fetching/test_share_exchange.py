@@ -11,7 +11,7 @@ from groups.errors import InvalidRecordState, InvalidRequest
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import AcknowledgementBatch
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import ACCEPT, RENEW, codes
+from tests.broker.shares import ACCEPT, RELEASE, RENEW, codes
 
 
 def said(first: int, last: int, *types: int) -> AcknowledgementBatch:
@@ -37,6 +37,20 @@ def test_ranges_must_ascend_and_not_overlap() -> None:
         list(_parts([said(5, 6, ACCEPT), said(4, 4, ACCEPT)], renews=False, may_renew=True))
     with pytest.raises(InvalidRecordState):
         list(_parts([said(5, 6, ACCEPT), said(6, 7, ACCEPT)], renews=False, may_renew=True))
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [said(5, 6, ACCEPT), said(5, 6, ACCEPT)],
+        [said(0, 9, ACCEPT), said(3, 4, RELEASE)],
+        [said(0, 0, ACCEPT), said(0, 1, 9)],
+        [said(0, 0, RENEW), said(1, 1, 9)],
+    ],
+)
+def test_faults_of_form_are_told_before_those_of_state(batches: list[AcknowledgementBatch]) -> None:
+    with pytest.raises(InvalidRequest):
+        list(_parts(batches, renews=True, may_renew=False))
 
 
 def test_renewals_need_a_request_and_a_group_that_allow_them() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from protocol.error_codes import ErrorCode
 from tests.broker.handlers.test_share_fetch import Jobs
 from tests.broker.shares import ACCEPT, RELEASE, RENEW, acquired, configure, outcome
@@ -26,6 +28,17 @@ def test_only_what_the_member_has_can_be_acknowledged() -> None:
     answer = second.acknowledge(jobs.place, (0, 0, [ACCEPT]))
     assert outcome(answer) == [ErrorCode.INVALID_RECORD_STATE]
     assert outcome(first.acknowledge(jobs.place, (0, 0, [ACCEPT]))) == [0]
+
+
+def test_an_unknown_topic_is_told_before_faults_of_form_and_those_before_an_unknown_partition() -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    member.fetch(jobs.place)
+    stranger = UUID(int=5), 0
+    assert outcome(member.acknowledge(stranger, (5, 0, [ACCEPT]))) == [ErrorCode.UNKNOWN_TOPIC_ID]
+    assert outcome(member.acknowledge((jobs.topic_id, 9), (5, 0, [ACCEPT]))) == [ErrorCode.INVALID_REQUEST]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert outcome(member.acknowledge((jobs.topic_id, 9), (0, 0, [ACCEPT]))) == [unknown]
 
 
 def test_it_does_not_open_a_session() -> None:

@@ -246,6 +246,33 @@ def test_a_wrong_acknowledgement_is_refused(first: int, last: int, types: list[i
     assert codes(member.fetch(said={jobs.place: [(first, last, types)]})) == [(0, 0, code)]
 
 
+def test_ranges_from_minus_1_on_are_those_before_the_start_and_acknowledge_the_rest() -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    jobs.produce(b"a", b"b")
+    member.fetch(jobs.place)
+    assert codes(member.fetch(said={jobs.place: [(-1, 0, [RELEASE, ACCEPT])]})) == [(0, 0, 0)]
+    assert outcome(member.acknowledge(jobs.place, (1, 1, [ACCEPT]))) == [0]
+    assert acquired(member.fetch()) == []
+
+
+@pytest.mark.parametrize("mode", [-1, 2, 127])
+def test_an_unknown_acquire_mode_is_an_invalid_request(mode: int) -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    assert member.fetch(jobs.place, share_acquire_mode=mode).error_code == ErrorCode.INVALID_REQUEST
+    assert member.fetch(jobs.place, share_acquire_mode=1).error_code == 0
+
+
+def test_a_partition_that_is_named_twice_is_answered_once() -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    jobs.produce(b"a")
+    request = member.fetching(jobs.place)
+    request.topics *= 2
+    assert codes(member.client.call(request, 2)) == [(0, 0, 0)]
+
+
 def test_a_renewal_restarts_the_lock_and_fetches_nothing() -> None:
     jobs = Jobs()
     member = jobs.member("m1")

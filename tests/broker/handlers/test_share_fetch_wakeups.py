@@ -22,7 +22,7 @@ from protocol.messages.delete_records import (
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.kit import send
+from tests.broker.kit import producing, send
 from tests.broker.shares import ACCEPT, REJECT, RELEASE, Member, acquired, configure
 from tests.broker.txn import Producer
 
@@ -299,17 +299,72 @@ def test_new_settings_of_a_group_are_those_of_the_fetches_that_wait() -> None:
     assert acquired(answer) == [(1, 1, 1)]
 
 
+def test_a_fetch_that_archives_all_of_a_full_window_goes_on_after_it() -> None:
+    jobs = Jobs(share_partition_max_record_locks="100")
+    member, producer = jobs.member("m1"), Producer(jobs.gateway)
+    aborted = encode_batch(
+        [Record(number, jobs.gateway.now_ms, None, b"") for number in range(100)],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    request = producing(("jobs", 0, aborted))
+    request.transactional_id = producer.name
+    producer.client.call(request, producer.produce_version)
+    producer.abort()
+    assert acquired(member.fetch(jobs.place)) == [(0, 99, 1)]
+    member.acknowledge(jobs.place, (0, 99, [RELEASE]))
+    configure(jobs.gateway, share_isolation_level="read_committed")
+    jobs.produce(b"next")
+    member.send_fetch(max_wait_ms=20_000)
+    jobs.gateway.settle()
+    (answer,) = member.client.answers()
+    assert acquired(answer) == [(101, 101, 1)]
+
+
 def test_a_window_opens_for_the_records_of_all_partitions() -> None:
     jobs = Jobs(2, kawal_share_member_max_records="1")
     member, other = jobs.member("m1"), (jobs.topic_id, 1)
     jobs.produce(b"a")
     assert acquired(member.fetch(jobs.place, other)) == [(0, 0, 1)]
-    jobs.produce(b"b", index=1)
-    member.send_fetch(max_wait_ms=20_000)
+    for index in (1, 0):
+        jobs.produce(b"b", index=index)
+        member.send_fetch(max_wait_ms=20_000)
+        jobs.gateway.settle()
+        assert member.client.answers() == []
+        delete_before(jobs, 1 - index, 1)
+        jobs.gateway.settle()
+        (answer,) = member.client.answers()
+        assert len(acquired(answer)) == 1, "what it had was deleted, so it has room for the other"
+        assert [topic.partitions[0].partition_index for topic in answer.responses] == [index]
+
+
+def test_a_record_kept_from_the_fetch_that_waits_longest_wakes_the_next_one() -> None:
+    jobs = Jobs(kawal_share_avoid_last_member_ms="60000", share_record_lock_duration_ms="15000")
+    first, second = jobs.member("m1"), jobs.member("m2")
+    jobs.produce(b"a")
+    first.fetch(jobs.place)
+    for member in (first, second):
+        member.send_fetch(jobs.place, max_wait_ms=100_000)
+    jobs.gateway.advance(15_000)
+    assert first.client.answers() == []
+    assert [acquired(answer) for answer in second.client.answers()] == [[(0, 0, 2)]]
+
+
+@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize("second", range(12))
+def test_records_that_come_in_pauses_of_one_look_after_another_are_found(first: int, second: int) -> None:
+    jobs = Jobs(kawal_share_filter="kind")
+    member, client = jobs.member("m1"), jobs.gateway.client()
+    jobs.produce(b"left out")
+    member.send_fetch(jobs.place, max_wait_ms=100_000)
+    for pauses, tags in ((first, ()), (second, (("kind", b""),))):
+        for _ in range(pauses):
+            jobs.gateway.broker.scheduler.run()
+        record = Record(0, jobs.gateway.now_ms, None, b"x", tags)
+        client.send(producing(("jobs", 0, encode_batch([record]))), 9)
+        while jobs.gateway.run_jobs():
+            pass
     jobs.gateway.settle()
-    assert member.client.answers() == []
-    delete_before(jobs, 0, 1)
-    jobs.gateway.settle()
-    (answer,) = member.client.answers()
-    assert acquired(answer) == [(0, 0, 1)], "what it had was deleted, so it has room for the other"
-    assert [topic.partitions[0].partition_index for topic in answer.responses] == [1]
+    assert [acquired(answer) for answer in member.client.answers()] == [[(2, 2, 1)]]

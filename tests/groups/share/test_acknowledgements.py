@@ -36,7 +36,7 @@ def test_runs_are_the_acknowledgement_in_order(first: int, types: list[int]) -> 
 @pytest.mark.parametrize(
     ("first", "last", "types", "problem"),
     [
-        (-1, 3, [1], "not a range"),
+        (-2, 3, [1], "not a range"),
         (4, 3, [1], "not a range"),
         (0, 3, [], "0 types"),
         (0, 3, [1, 1], "2 types for the 4 offsets"),

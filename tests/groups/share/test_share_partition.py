@@ -172,7 +172,7 @@ def test_one_type_for_each_offset() -> None:
 
 @pytest.mark.parametrize(
     ("first", "last", "types"),
-    [(5, 4, [1]), (-1, 4, [1]), (0, 4, []), (0, 4, [1, 1]), (0, 0, [5]), (0, 0, [-1]), (0, 0, [1, 1])],
+    [(5, 4, [1]), (-2, 4, [1]), (0, 4, []), (0, 4, [1, 1]), (0, 0, [5]), (0, 0, [-1]), (0, 0, [1, 1])],
 )
 def test_an_impossible_acknowledgement_is_an_invalid_request(first: int, last: int, types: list[int]) -> None:
     with pytest.raises(InvalidRequest):
