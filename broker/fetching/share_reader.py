@@ -264,22 +264,21 @@ class ShareReader:
     ) -> ReadSteps:
         """Acquire from the records whose classes are known, the largest class first."""
         gathered = Gathered()
+        before: tuple[int, int] | None = None
         while not portion.is_full and self.size_bytes < self._reading.max_bytes:
             with self._shares.step(self._now_ms) as machine:
                 best = machine.best(key, self._reading.member_id, self._now_ms)
                 known = machine.find(key)
-            if best is None or best[1] >= end or known is None:
+            if best is None or best == before or best[1] >= end or known is None:
                 break
+            before = best
             piece = yield from self._piece(partition, best[1], min(end, known.end))
             batches = self._deliverable(partition, piece)
             slices = [piece.data[batch.position : batch.end_position] for batch in batches]
             offsets = [(batch.first, batch.last) for batch in batches]
-            found = self._selection.sized(Found(best[1], offsets, min(piece.end, known.end)), offsets, slices)
-            with self._shares.step(self._now_ms) as machine:
-                named = wish._replace(priority=best[0])
-                acquired = machine.acquire(key, named, found, self._now_ms, portion)
-            if not acquired:
-                break
+            found = Found(best[1], offsets, min(piece.end, known.end))
+            found = yield from self._selection.select_known(key, partition, found, slices)
+            acquired = self._acquired(key, wish._replace(priority=best[0]), found, portion)
             self.size_bytes += gathered.add(acquired, offsets, slices)
             self.count += sum(part.last - part.first + 1 for part in acquired)
         gathered.answer(data)
@@ -320,10 +319,7 @@ class ShareReader:
             if self._selection.is_needed(partition):
                 data_of = [piece.data[batch.position : batch.end_position] for batch in some]
                 found = yield from self._selection.select(key, partition, found, data_of)
-            start = self._shares.look(key).start
-            with self._shares.step(self._now_ms) as machine:
-                acquired = machine.acquire(key, wish, found, self._now_ms, portion)
-            self.has_made_room = self.has_made_room or self._shares.look(key).start > start
+            acquired = self._acquired(key, wish, found, portion)
             if data is not None:
                 self._take(acquired, some, piece, data, parts)
             if portion.is_full:
@@ -333,6 +329,14 @@ class ShareReader:
             if self._batches >= BATCHES_PER_STEP:
                 self._batches = 0
                 yield None
+
+    def _acquired(self, key: ShareKey, wish: Wish, found: Found, portion: Portion) -> list[Acquired]:
+        """Acquire of what was found, and note whether the start has moved."""
+        start = self._shares.look(key).start
+        with self._shares.step(self._now_ms) as machine:
+            acquired = machine.acquire(key, wish, found, self._now_ms, portion)
+        self.has_made_room = self.has_made_room or self._shares.look(key).start > start
+        return acquired
 
     def _deliverable(self, partition: Partition, piece: Piece) -> list[Batch]:
         """Return the batches of a piece with records for delivery."""

@@ -77,6 +77,22 @@ class Selection:
             found = found._replace(batches=without(found.batches, ranges), later=later)
         return self.sized(found, offsets, batches)
 
+    def select_known(
+        self, key: ShareKey, partition: Partition, found: Found, batches: Sequence[memoryview]
+    ) -> Generator[Until | None, None, Found]:
+        """Return what may still be delivered of records, of any class, that were looked at before.
+
+        Times, a filter or deletions may have made a difference since; where there are none, all may.
+        """
+        choice, offsets = self._choice, found.batches
+        deleted = self._metadata.topics.settings(partition.topic).kawal_share_deleted
+        if deleted or (choice is not None and (choice.is_timed or choice.filter is not None)):
+            found = yield from self.select(key, partition, found, batches)
+            of_classes = ((part.first, part.last) for part in found.later if not part.until_ms)
+            later = [part for part in found.later if part.until_ms]
+            found = found._replace(batches=sorted((*found.batches, *of_classes)), later=later)
+        return self.sized(found, offsets, batches)
+
     def sized(self, found: Found, offsets: Sequence[tuple[int, int]], batches: Sequence[memoryview]) -> Found:
         """Return the same with the mean sizes of records, if the group limits bytes."""
         if not self._limits.in_flight_bytes_max:

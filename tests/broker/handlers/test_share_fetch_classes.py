@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from protocol.record_reader import Record
+from protocol.record_writer import encode_batch
 from tests.broker.handlers.test_share_fetch import Jobs
 from tests.broker.handlers.test_share_fetch_timing import put
+from tests.broker.kit import producing
 from tests.broker.shares import ACCEPT, RELEASE, Member, acquired, configure, values
+from tests.broker.topic_requests import altered
+from tests.broker.txn import Producer
 
 
 def classed(**settings: str) -> Jobs:
@@ -89,6 +94,65 @@ def test_classes_filters_delays_and_windows_go_together() -> None:
     again = member.fetch(said={jobs.place: [(0, 0, [ACCEPT])]}, max_records=1, share_acquire_mode=1)
     assert acquired(again) == [(1, 1, 1)]
     assert acquired(member.fetch(said={jobs.place: [(1, 1, [ACCEPT])]})) == [(4, 4, 1)]
+
+
+def test_records_of_a_larger_class_that_were_aborted_do_not_hide_the_others() -> None:
+    jobs = classed()
+    producer = Producer(jobs.gateway)
+    aborted = encode_batch(
+        [Record(0, jobs.gateway.now_ms, None, b"", (("kawal-priority", b"1"),))],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    request = producing(("jobs", 0, aborted))
+    request.transactional_id = producer.name
+    producer.client.call(request, producer.produce_version)
+    producer.abort()
+    classes(jobs, 2, 0)
+    assert one(jobs, jobs.member("m1")) == [(2, 2, 1)]
+    configure(jobs.gateway, share_isolation_level="read_committed")
+    assert one(jobs, jobs.member("m2")) == [(3, 3, 1)]
+
+
+def first_of_three(jobs: Jobs, *headers: dict[str, int]) -> Member:
+    """Return a member that was given the first of three records, so that the others are known."""
+    put(jobs, {"kawal_priority": 2}, *headers)
+    member = jobs.member("m1")
+    assert one(jobs, member) == [(0, 0, 1)]
+    return member
+
+
+def test_a_record_that_expires_while_its_class_waits_is_not_delivered() -> None:
+    jobs = classed(kawal_share_timing_enable="true")
+    expires_ms = jobs.gateway.now_ms + 5_000
+    member = first_of_three(jobs, {"kawal_priority": 1, "kawal_expires_at": expires_ms}, {})
+    jobs.gateway.advance(5_000)
+    assert one(jobs, member) == [(2, 2, 1)]
+
+
+def test_a_filter_that_is_set_while_classes_wait_leaves_records_out() -> None:
+    jobs = classed()
+    member = first_of_three(jobs, {"kawal_priority": 1, "kind": 7}, {})
+    configure(jobs.gateway, kawal_share_filter="!kind")
+    assert one(jobs, member) == [(2, 2, 1)]
+
+
+def test_a_record_that_is_deleted_while_its_class_waits_is_not_delivered() -> None:
+    jobs = classed()
+    member = first_of_three(jobs, {"kawal_priority": 1}, {})
+    assert altered(jobs.gateway.client(), "jobs", "kawal.share.deleted", "0:1") == (0, "")
+    assert one(jobs, member) == [(2, 2, 1)]
+
+
+def test_a_released_record_of_a_class_is_still_kept_from_its_last_member() -> None:
+    jobs = classed(kawal_share_timing_enable="true", kawal_share_avoid_last_member_ms="60000")
+    first = first_of_three(jobs, {"kawal_priority": 1}, {})
+    assert one(jobs, first) == [(1, 1, 1)]
+    first.acknowledge(jobs.place, (1, 1, [RELEASE]))
+    assert one(jobs, first) == [(2, 2, 1)]
+    assert one(jobs, jobs.member("m2")) == [(1, 1, 2)]
 
 
 def test_without_classes_the_order_is_that_of_the_log() -> None:

@@ -37,6 +37,12 @@ SETTINGS: Final[dict[str, dict[str, list[str]]]] = {
     "filters": {"kawal_share_filter": ["kind=a", "!kind", "kind=b", ""]},
     "times": {"kawal_share_timing_enable": ["true", "true", "false"]},
     "classes": {"kawal_share_priority_classes": ["3", "2"], "kawal_share_timing_enable": ["true", "false"]},
+    "classes of some": {
+        "kawal_share_priority_classes": ["3"],
+        "kawal_share_filter": ["kind=b", "!kind", ""],
+        "share_isolation_level": ["read_committed", "read_uncommitted"],
+        "share_partition_max_record_locks": ["100"],
+    },
     "idle": {"kawal_share_steal_idle_ms": ["3000", "9000"]},
     "bytes of some": {
         "kawal_share_partition_max_in_flight_bytes": ["150", "300"],
