@@ -202,6 +202,7 @@ def test_a_session_needs_names_and_is_opened_by_a_fetch_without_acknowledgements
 
 def test_renewals_fetch_nothing_and_are_announced(member: ShareMember) -> None:
     assert fetch_codes(member.fetch((0, 1, [1, 4]), **RENEWING)) == [0]
+    assert fetch_codes(member.fetch(names=True, **RENEWING)) == [0]
     for name in ("max_bytes", "min_bytes", "max_records", "max_wait_ms"):
         assert fetch_codes(member.fetch((1, 1, RENEW), **{**RENEWING, name: 1})) == [INVALID], name
     assert fetch_codes(member.fetch((1, 1, RENEW))) == [INVALID]

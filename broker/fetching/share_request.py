@@ -7,7 +7,7 @@ yields after a few hundred of them.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from broker.fetching.share_places import Place
@@ -26,13 +26,6 @@ PLACES_PER_STEP: Final = 100
 """The partitions looked up between two looks at the time, in about 0.3 ms."""
 
 
-class Said(NamedTuple):
-    """Whether any of the partitions that a request names has acknowledgements, and whether all have."""
-
-    any: bool
-    all: bool
-
-
 def named(topics: Iterable[Any]) -> Iterator[tuple[UUID, Any] | None]:
     """Yield each partition of a request with its topic, and None for each topic: it takes time, too."""
     for topic in topics:
@@ -41,16 +34,14 @@ def named(topics: Iterable[Any]) -> Iterator[tuple[UUID, Any] | None]:
             yield topic.topic_id, partition
 
 
-def acknowledging(topics: Iterable[Any]) -> Generator[None, None, Said]:
+def acknowledging(topics: Iterable[Any]) -> Generator[None, None, bool]:
     """Return whether a request has acknowledgements."""
-    some, every = False, True
     for number, asked in enumerate(named(topics), start=1):
-        if asked is not None:
-            acknowledges = bool(asked[1].acknowledgement_batches)
-            some, every = some or acknowledges, every and acknowledges
+        if asked is not None and asked[1].acknowledgement_batches:
+            return True
         if not number % PLAIN_ITEMS_PER_STEP:
             yield
-    return Said(some, every)
+    return False
 
 
 def freed(request: ShareFetchRequest) -> Steps:

@@ -26,7 +26,6 @@ from broker.fetching.share_places import Place, find_partition
 from broker.fetching.share_reader import Reading, ReadSteps, ShareReader, blank
 from broker.fetching.share_request import (
     PLACES_PER_STEP,
-    Said,
     acknowledging,
     freed,
     has_errors,
@@ -120,13 +119,13 @@ class _ShareFetch:
     def _open(self) -> Steps:
         """Check the request, and find or open its session.  Raises: GroupError."""
         request, queues = self._call.request, self._queues
-        said = yield from acknowledging(request.topics)
+        acknowledges = yield from acknowledging(request.topics)
         if request.is_renew_ack:
-            self._check_renewal(said)
+            self._check_renewal()
         before = queues.sessions.find(self._member)
         epoch, connection = request.share_session_epoch, self._call.connection.identity
         self._session = queues.current_sessions().fetch(
-            self._member, epoch, connection, (), (), acknowledges=said.any
+            self._member, epoch, connection, (), (), acknowledges=acknowledges
         )
         if before is not None and before is not self._session:
             queues.free(before)
@@ -139,13 +138,10 @@ class _ShareFetch:
             queues.drop(self._member)
             raise
 
-    def _check_renewal(self, said: Said) -> None:
+    def _check_renewal(self) -> None:
         request = self._call.request
-        limits = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
-        if any(limits) or not said.all:
-            raise InvalidRequest(
-                "a request that renews locks acknowledges in each partition, and fetches nothing"
-            )
+        if any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)):
+            raise InvalidRequest("a request that renews locks fetches nothing: its limits are 0")
 
     def _change_session(self) -> Steps:
         request, sessions = self._call.request, self._queues.sessions

@@ -287,6 +287,18 @@ def test_a_renewal_restarts_the_lock_and_fetches_nothing() -> None:
     assert member.fetch(said=said, is_renew_ack=True).error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_a_renewal_in_one_partition_may_name_others_and_add_them_to_the_session() -> None:
+    jobs = Jobs(2)
+    member, other = jobs.member("m1"), (jobs.topic_id, 1)
+    jobs.produce(b"a")
+    member.fetch(jobs.place)
+    nothing = {"max_bytes": 0, "min_bytes": 0, "max_records": 0}
+    said = {jobs.place: [(0, 0, [RENEW])]}
+    assert member.fetch(other, said=said, is_renew_ack=True, **nothing).error_code == 0
+    jobs.produce(b"b", index=1)
+    assert acquired(member.fetch()) == [(0, 0, 1)]
+
+
 def test_many_alternating_acknowledgements_are_applied() -> None:
     jobs = Jobs()
     member = jobs.member("m1")
