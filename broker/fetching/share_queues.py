@@ -174,7 +174,8 @@ class ShareQueues:
     def prospect(self, member: SessionKey, place: Place) -> Hashable | None:
         """Return what a member could get now, None if that is nothing.
 
-        A look that found nothing in spite of it finds nothing again, as long as this is the same.
+        A look that found nothing in spite of it finds nothing again, as long as this is the same: what it
+        leaves out moves the offset, and what does not fit waits for bytes, or for other settings.
         """
         settings = share_settings(self._metadata, member.group_id)
         now_ms = self._loop.clock.turn_ms
@@ -191,7 +192,7 @@ class ShareQueues:
         if offset is None or offset >= end or room == 0:
             return None
         in_flight_bytes = share.ranges.in_flight_bytes() if settings.limits.in_flight_bytes_max else 0
-        return offset, end, share.start, share.end, in_flight_bytes, room, settings
+        return offset, end, in_flight_bytes, settings
 
     def has_enough(
         self, member: SessionKey, places: Sequence[Place], wanted: int

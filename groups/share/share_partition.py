@@ -146,7 +146,8 @@ class SharePartition:
                 break
         else:
             self._miss(position, end - 1)
-        self._ranges.join(first, self.end)
+        # Nothing has changed after the last record that a full portion took.
+        self._ranges.join(first, acquired[-1].last if portion.is_full and acquired else self.end)
         self._ranges.skip_finished()
         return acquired
 
@@ -164,6 +165,8 @@ class SharePartition:
         now_ms, until_ms = times
         begins = True
         for part in self._ranges.within(first, last) if first < self.end else ():
+            if portion.is_full:
+                break
             if part.is_settled and part.facts.is_free(wish.member_id, now_ms, wish.priority):
                 low, high = max(part.first, first), min(part.last, last)
                 count = portion.take(high - low + 1, part.facts.delivery_count, record_bytes)
@@ -181,7 +184,7 @@ class SharePartition:
         fresh = max(first, self.end) if wish.priority is None else last + 1
         count = portion.take(last - fresh + 1, 0, record_bytes) if last >= fresh else 0
         if count:
-            self._fill(fresh - 1)
+            self._ranges.append(fresh - 1, NEVER_DELIVERED)
             self._ranges.append(fresh + count - 1, _held(wish, NEVER_DELIVERED, until_ms, record_bytes))
             report(acquired, Acquired(fresh, fresh + count - 1, 1), wish.batch_size, begins=begins)
         self._note_lock(until_ms)
@@ -196,7 +199,7 @@ class SharePartition:
             if part.facts.state == RecordState.AVAILABLE and part.is_settled:
                 for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
                     piece.facts = known(piece.facts)
-        self._fill(first - 1)
+        self._ranges.append(first - 1, NEVER_DELIVERED)
         self._ranges.append(last, known(NEVER_DELIVERED))
         if later.until_ms:
             self._note_lock(later.until_ms)
@@ -209,12 +212,8 @@ class SharePartition:
             if part.facts.state == RecordState.AVAILABLE and part.is_settled:
                 for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
                     piece.facts = MISSING
-        self._fill(first - 1)
+        self._ranges.append(first - 1, NEVER_DELIVERED)
         self._ranges.append(last, MISSING)
-
-    def _fill(self, last: int) -> None:
-        """Add what was never looked at, up to an offset."""
-        self._ranges.append(last, NEVER_DELIVERED)
 
     def _note_lock(self, until_ms: int) -> None:
         if self._lock_due_ms is None or until_ms < self._lock_due_ms:
@@ -331,7 +330,7 @@ class SharePartition:
         pairs = list(pairs)
         self._free.lower(self.end)
         for _, last in pairs:
-            self._fill(last)
+            self._ranges.append(last, NEVER_DELIVERED)
         return give_up(self._ranges, pairs, cause)
 
     def archiving(self) -> Iterable[StoredRange]:
@@ -385,7 +384,7 @@ class SharePartition:
         for first, last, state, count, cause in ranges:
             if last < self.start:
                 continue
-            self._fill(first - 1)
+            self._ranges.append(first - 1, NEVER_DELIVERED)
             facts = Facts(state, count, cause=cause)
             if first < self.end:
                 for part in self._ranges.cut(max(first, self.start), last):

@@ -177,13 +177,17 @@ def outcome(answer: ShareAcknowledgeResponse) -> list[int]:
     return [data.error_code for topic in answer.responses for data in topic.partitions]
 
 
-def configure(gateway: Gateway, group: str = "g", **settings: str) -> None:
-    """Give a group settings; underscores in their names stand for dots."""
+def configuring(group: str = "g", **settings: str) -> IncrementalAlterConfigsRequest:
+    """Return a request that gives a group settings; underscores in their names stand for dots."""
     configs = [
         AlterableConfig(name=name.replace("_", "."), config_operation=0, value=value)
         for name, value in settings.items()
     ]
     resource = AlterConfigsResource(resource_type=32, resource_name=group, configs=configs)
-    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
-    (result,) = gateway.client().call(request, 1).responses
+    return IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+
+
+def configure(gateway: Gateway, group: str = "g", **settings: str) -> None:
+    """Give a group settings, as in `configuring`."""
+    (result,) = gateway.client().call(configuring(group, **settings), 1).responses
     assert result.error_code == 0, result

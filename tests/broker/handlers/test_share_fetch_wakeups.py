@@ -356,21 +356,3 @@ def test_a_record_kept_from_the_fetch_that_waits_longest_wakes_the_next_one() ->
     jobs.gateway.advance(15_000)
     assert first.client.answers() == []
     assert [acquired(answer) for answer in second.client.answers()] == [[(0, 0, 2)]]
-
-
-@pytest.mark.parametrize("first", range(4))
-@pytest.mark.parametrize("second", range(12))
-def test_records_that_come_in_pauses_of_one_look_after_another_are_found(first: int, second: int) -> None:
-    jobs = Jobs(kawal_share_filter="kind")
-    member, client = jobs.member("m1"), jobs.gateway.client()
-    jobs.produce(b"left out")
-    member.send_fetch(jobs.place, max_wait_ms=100_000)
-    for pauses, tags in ((first, ()), (second, (("kind", b""),))):
-        for _ in range(pauses):
-            jobs.gateway.broker.scheduler.run()
-        record = Record(0, jobs.gateway.now_ms, None, b"x", tags)
-        client.send(producing(("jobs", 0, encode_batch([record]))), 9)
-        while jobs.gateway.run_jobs():
-            pass
-    jobs.gateway.settle()
-    assert [acquired(answer) for answer in member.client.answers()] == [[(2, 2, 1)]]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.delivery import AcquireMode, Limits, Wish
 from groups.share.found import Found, Later
-from groups.share.ranges import Range, Ranges
+from groups.share.ranges import Facts, Range, Ranges
 from groups.share.share_partition import SharePartition
 from groups.share.states import Event
 
@@ -63,6 +64,28 @@ def test_what_comes_and_goes_at_the_end_leaves_the_old_ranges_alone(looked_at: l
         share.settle(change)
         assert share.next_fetch_offset("m2", 1) == offset + 1
     assert len(looked_at) <= 300
+
+
+def test_one_record_is_acquired_without_going_over_all_that_are_available(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    share = fragmented()
+    change = share.release("m1", LIMITS, 1)
+    assert change is not None
+    share.settle(change)
+    asked: list[Facts] = []
+    plain = Facts.is_free
+
+    def counted(facts: Facts, *wish: Any) -> bool:
+        asked.append(facts)
+        return plain(facts, *wish)
+
+    monkeypatch.setattr(Facts, "is_free", counted)
+    found = Found(0, [(0, COUNT - 1)], COUNT)
+    for offset in range(0, 20, 2):
+        wish = Wish("m2", 1, 1, AcquireMode.RECORD_LIMIT)
+        assert [part[:2] for part in share.acquire(wish, LIMITS, found, 1)] == [(offset, offset)]
+    assert len(asked) < 300
 
 
 def test_delayed_records_are_not_gone_over_until_the_first_is_due(looked_at: list[Range]) -> None:
