@@ -191,7 +191,7 @@ class ShareQueues:
         end = end_of(partition, read_committed=settings.reading.read_committed)
         if offset is None or offset >= end or room == 0:
             return None
-        in_flight_bytes = share.ranges.in_flight_bytes() if settings.limits.in_flight_bytes_max else 0
+        in_flight_bytes = share.in_flight_bytes() if settings.limits.in_flight_bytes_max else 0
         return offset, end, in_flight_bytes, settings
 
     def has_enough(

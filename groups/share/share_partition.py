@@ -70,24 +70,22 @@ class SharePartition:
 
         It is that of a record which was given back, or the end, if the window is not full.
         """
-        ranges = self._ranges
-        if limits.in_flight_bytes_max and ranges.in_flight_bytes() >= limits.in_flight_bytes_max:
+        if limits.in_flight_bytes_max and self.in_flight_bytes() >= limits.in_flight_bytes_max:
             return None
-        offset, end = self.next_fetch_offset(member_id, now_ms), ranges.end
-        return offset if offset < end or end - ranges.start < limits.in_flight_max else None
+        offset, end = self.next_fetch_offset(member_id, now_ms), self.end
+        return offset if offset < end or end - self.start < limits.in_flight_max else None
 
     def best(self, member_id: str, now_ms: int) -> tuple[int, int] | None:
         """Return the largest priority of the records that a member may have, and the first of these."""
-        found: tuple[int, int] | None = None
-        for part in self._ranges:
-            is_better = found is None or part.facts.priority > found[0]
-            if is_better and part.is_settled and part.facts.is_free(member_id, now_ms):
-                found = part.facts.priority, part.first
-        return found
+        return self._free.best(member_id, now_ms)
 
     def held_by(self, member_id: str) -> int:
         """Return the number of records that a member has."""
-        return sum(len(found) for found in self._ranges.held_by(member_id))
+        return self._free.held_by(member_id)
+
+    def in_flight_bytes(self) -> int:
+        """Return the bytes of the records that members have, as far as they count."""
+        return self._free.in_flight_bytes()
 
     def finished_count(self) -> int:
         """Return the number of offsets from the start on that are not delivered again."""
@@ -262,6 +260,7 @@ class SharePartition:
 
     def release(self, member_id: str, limits: Limits, now_ms: int) -> Change | None:
         """Take back all that a member has: its session was closed."""
+        self._free.changed()
         change = Change()
         for part in self._ranges.held_by(member_id):
             self._apply(part, Event.SESSION_CLOSED, limits, change, now_ms)
@@ -274,8 +273,8 @@ class SharePartition:
 
         Those that are on their last try are not counted: they are given up.
         """
-        change = Change()
-        left = count_max
+        self._free.changed()
+        change, left = Change(), count_max
         held = [part for part in self._ranges if part.is_held and part.facts.member_id in member_ids]
         for part in held:
             outcome = limits.outcome(Event.TAKEN_OVER, part.facts.delivery_count)

@@ -10,7 +10,7 @@ import pytest
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.delivery import AcquireMode, Limits, Wish
 from groups.share.found import Found, Later
-from groups.share.ranges import Facts, Range, Ranges
+from groups.share.ranges import Change, Facts, Range, Ranges
 from groups.share.share_partition import SharePartition
 from groups.share.states import Event
 
@@ -86,6 +86,53 @@ def test_one_record_is_acquired_without_going_over_all_that_are_available(
         wish = Wish("m2", 1, 1, AcquireMode.RECORD_LIMIT)
         assert [part[:2] for part in share.acquire(wish, LIMITS, found, 1)] == [(offset, offset)]
     assert len(asked) < 300
+
+
+def test_what_members_have_is_counted_once_and_again_after_every_change() -> None:
+    share = SharePartition(0)
+    limits = Limits(in_flight_max=COUNT, lock_ms=1_000, in_flight_bytes_max=1 << 30)
+    found = Found(0, [(0, 9)], 10, record_bytes=[100])
+
+    def held() -> tuple[int, int, int]:
+        return share.held_by("m1"), share.held_by("m2"), share.in_flight_bytes()
+
+    def take(member_id: str, count: int, now_ms: int = 0) -> None:
+        share.acquire(Wish(member_id, count, count, AcquireMode.RECORD_LIMIT), limits, found, now_ms)
+
+    def stored(change: Change | None) -> Change:
+        assert change is not None
+        return change
+
+    assert held() == (0, 0, 0)
+    take("m1", 4)
+    take("m2", 3)
+    assert held() == (4, 3, 700)
+    accepted = stored(share.acknowledge("m1", [Acknowledgement(0, 1, [Event.ACCEPT])], limits, 0))
+    assert held() == (2, 3, 500)
+    share.undo(accepted)
+    assert held() == (4, 3, 700)
+    share.settle(stored(share.acknowledge("m1", [Acknowledgement(0, 1, [Event.ACCEPT])], limits, 0)))
+    share.settle(stored(share.take_over(["m1"], 1, limits, 0)))
+    assert held() == (1, 3, 400)
+    share.settle(stored(share.release("m2", limits, 0)))
+    assert held() == (1, 0, 100)
+    share.settle(stored(share.expire(limits, 1_000)))
+    assert held() == (0, 0, 0)
+    take("m2", 2, 1_000)
+    assert held() == (0, 2, 200)
+    share.move_log_start(3)
+    assert held() == (0, 1, 100)
+    share.replay(9, [])
+    assert held() == (0, 0, 0)
+
+
+def test_members_without_change_are_counted_without_going_over_ranges(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    share = fragmented()
+    assert share.held_by("m1") == COUNT // 2
+    monkeypatch.setattr(Ranges, "__iter__", None)
+    assert share.held_by("m1") == COUNT // 2
 
 
 def test_delayed_records_are_not_gone_over_until_the_first_is_due(looked_at: list[Range]) -> None:

@@ -228,6 +228,10 @@ class Walk:
         assert (self.machine.start, self.machine.end) == (self.model.start, self.model.end)
         finished = [entry for entry in model.values() if entry.state in FINISHED]
         assert self.machine.finished_count() == len(finished)
+        acquired = [entry for entry in model.values() if entry.state == RecordState.ACQUIRED]
+        for member in "abc":
+            held = [entry for entry in acquired if entry.member == member and not entry.busy]
+            assert self.machine.held_by(member) == len(held)
 
 
 def snapshot(partition: SharePartition) -> Change:
