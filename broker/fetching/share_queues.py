@@ -137,6 +137,8 @@ class ShareQueues:
         records_max = queue_settings(self._metadata, member.group_id).member_records_max
         if not records_max:
             return None
+        if member.member_id == ANY_MEMBER:
+            return records_max
         with self._shares().step(self._loop.clock.turn_ms) as machine:
             return max(records_max - machine.held_by(member.group_id, member.member_id), 0)
 
