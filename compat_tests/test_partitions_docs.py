@@ -20,14 +20,17 @@ def _joined(example: str) -> str:
     return example.replace("\\\n", " ")
 
 
-def test_the_example_is_right(start_broker: StartBroker) -> None:
-    """All on one server, from its first line to the last."""
-    (example,) = re.findall(r"^```\n(\$ .*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    commands = [part.partition("\n") for part in re.split(r"^\$ ", _joined(example), flags=re.MULTILINE)[1:]]
-    assert len(commands) >= 3
+def test_the_examples_are_right(start_broker: StartBroker) -> None:
+    """All on one server, from the page's first line to its last."""
+    examples = re.findall(r"^```\n(\$ .*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert len(examples) == 2
     broker = start_broker()
-    for command, _, shown in commands:
-        assert printed(broker, command) == shown, command
+    for example in examples:
+        parts = re.split(r"^\$ ", _joined(example), flags=re.MULTILINE)[1:]
+        commands = [part.partition("\n") for part in parts]
+        assert len(commands) >= 3
+        for command, _, shown in commands:
+            assert printed(broker, command) == shown, command
 
 
 def test_the_statement_is_right(start_broker: StartBroker) -> None:

@@ -35,6 +35,8 @@ def level_of(bootstrap: str, topic: str) -> list[int]:
     if not answer.tree:
         raise CommandError(_not_splitting(topic))
     active = [row for row in answer.tree if row.end < 0]
+    if any(row.low == row.high for row in active):
+        return [row.partition for row in active if row.low < row.high]
     return list(rest_of_level(len(active), sum(row.parent < 0 for row in active)))
 
 

@@ -15,6 +15,10 @@ A split in the middle divides by the lowest bit that is not decided yet. So when
 split so, in their order, the child of p is p + n, and each key lies where a client with murmur2 sends it that
 knows of 2n partitions; no batch of such a client has to be divided.
 
+A topic of several partitions that has records before the server chooses partitions is renewed: each partition
+gets a successor that takes all of its keys, since those may lie anywhere so far. A successor is a child with
+the bound 0, and comes after *all* partitions that there were, up to their cuts.
+
 Splits are facts of the catalogue; nothing here is ever taken back but one that was not durable.
 """
 
@@ -45,6 +49,13 @@ class Split(NamedTuple):
     """The first place of the child's range."""
     at_ms: int
     """The time of day."""
+    epoch: int = 0
+    """The leader epoch that the parent has from then on."""
+
+    @property
+    def is_succession(self) -> bool:
+        """Whether the child takes all keys of the parent, and comes after the parents of all successors."""
+        return not self.bound
 
 
 class Range(NamedTuple):
@@ -63,6 +74,11 @@ class Range(NamedTuple):
     def can_split(self) -> bool:
         """Whether there is a place to divide it at."""
         return self.high - self.low > 1
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it takes no keys any more: it has a successor."""
+        return self.low == self.high
 
 
 KEPT_KEYS: Final = 16_384
@@ -126,6 +142,7 @@ class PartitionTree:
     __slots__ = (
         "_bits",
         "_bounds",
+        "_epochs",
         "_leaves",
         "_root_of",
         "_table",
@@ -133,6 +150,7 @@ class PartitionTree:
         "pending",
         "root_count",
         "splits",
+        "successions",
     )
 
     def __init__(self, root_count: int, splits: Sequence[Split] = ()) -> None:
@@ -143,19 +161,28 @@ class PartitionTree:
         # The partitions of hashes modulo its length; without any, the bounds decide.
         self._table: list[int] = list(range(root_count)) if root_count <= TABLE_MAX else []
         self.splits: list[Split] = []
+        self.successions: tuple[Split, ...] = ()
+        """Those of them that gave each root a successor, if any."""
         self.pending: Split | None = None
         """A split that is on its way to the disk; until it is there, nothing is written to the topic."""
         # Of each root: where its ranges begin, and the partition of each range.
         self._bounds: list[list[int]] = [[0] for _ in range(root_count)]
         self._leaves: list[list[int]] = [[root] for root in range(root_count)]
         self._root_of: dict[int, int] = {}
+        self._epochs: dict[int, int] = {}
         for split in splits:
             self.apply(split)
 
     def apply(self, split: Split) -> None:
         """Take in a split that is durable."""
         found = self.range_of(split.parent)
-        assert found.low < split.bound < found.high, f"{split} is outside of {found}"
+        is_inside = found.low < split.bound < found.high
+        is_due = (
+            split.is_succession
+            and split.parent < self.root_count
+            and split.child == self.root_count + split.parent
+        )
+        assert is_inside or is_due, f"{split} is outside of {found}"
         in_order = split.parent == self.next_of_level and split.bound == found.middle
         self.in_levels = self.in_levels and in_order
         bounds, leaves = self._bounds[found.root], self._leaves[found.root]
@@ -163,12 +190,19 @@ class PartitionTree:
         bounds.insert(at, split.bound)
         leaves.insert(at, split.child)
         self._root_of[split.child] = found.root
+        self._epochs[split.parent] = split.epoch
         self.splits.append(split)
+        if split.is_succession:
+            self.successions += (split,)
         self._table = self._made_table()
 
     def root_of(self, partition: int) -> int:
         """Return the partition that one goes back to."""
         return self._root_of.get(partition, partition)
+
+    def epoch_of(self, partition: int) -> int:
+        """Return the leader epoch that a partition began with its last split; 0 if it was not split."""
+        return self._epochs.get(partition, 0)
 
     @property
     def divides(self) -> bool:
@@ -193,6 +227,7 @@ class PartitionTree:
                 self._bits + 1 - (bound & -bound).bit_length()
                 for bounds in self._bounds
                 for bound in bounds[1:]
+                if bound
             ),
             default=0,
         )

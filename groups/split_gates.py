@@ -4,7 +4,8 @@
 
 A group gets a child when it has read the parent up to the cut, that is when it has committed so, or when
 retention has deleted what is before the cut; and its parent as well, if that is a child itself. A group that
-goes back to before the cut gives the child up again. So each key is read in order, and after a crash as well:
+goes back to before the cut gives the child up again. A successor (groups/partition_tree.py) comes after all
+partitions that there were when it was made. So each key is read in order, and after a crash as well:
 what is read again is what was not committed, and no partition after it has been given out by then.
 
 What is withheld is left out of assignments. It is looked at again when the group commits in such a topic, and
@@ -14,11 +15,14 @@ group, are not held back; nothing in Fetch tells them from others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Container, Mapping
+from typing import TYPE_CHECKING, Final
 
 from groups.context import Context
 from groups.offsets import NO_EXPIRY, NO_LEADER_EPOCH, Committed, offset_of
+
+if TYPE_CHECKING:
+    from groups.partition_tree import PartitionTree, Split
 
 NOTHING: Final[frozenset[int]] = frozenset()
 
@@ -29,11 +33,16 @@ def withheld(context: Context, group_id: str, name: str) -> frozenset[int]:
     if topic is None or topic.tree is None:
         return NOTHING
     committed = context.offsets.topics(group_id).get(name, {})
-    found: set[int] = set()
-    for split in topic.tree.splits:
+
+    def is_past(split: Split) -> bool:
         value = committed.get(split.parent)
-        position = None if value is None else offset_of(value)
-        is_open = split.parent not in found and context.splits.is_read(name, split, position)
+        return context.splits.is_read(name, split, None if value is None else offset_of(value))
+
+    found: set[int] = set()
+    successors_open = all(map(is_past, topic.tree.successions))
+    for split in topic.tree.splits:
+        is_after_all = split.is_succession
+        is_open = successors_open if is_after_all else split.parent not in found and is_past(split)
         if not is_open and not context.splits.is_forced(name, split):
             found.add(split.child)
     if found:
@@ -60,12 +69,18 @@ def begins_at(context: Context, group_id: str, name: str, partition: int) -> Com
     With auto.offset.reset=latest it would else leave out what came between the split and its assignment.
     """
     topic = context.splits.topics.get(name)
-    split = None if topic is None or topic.tree is None else topic.tree.made_by(partition)
-    if split is None:
+    if topic is None or topic.tree is None or topic.tree.made_by(partition) is None:
         return None
-    committed = context.offsets.topics(group_id).get(name, {})
-    while split is not None and split.parent not in committed:
-        split = topic.tree.made_by(split.parent)  # type: ignore[union-attr]
-    if split is None:
+    if not has_ancestor_in(topic.tree, partition, context.offsets.topics(group_id).get(name, {})):
         return None
     return Committed(context.splits.log_start(name, partition), NO_LEADER_EPOCH, "", 0, NO_EXPIRY)
+
+
+def has_ancestor_in(tree: PartitionTree, partition: int, known: Container[int]) -> bool:
+    """Whether a partition came, in one step or several, from one of the known partitions."""
+    split = tree.made_by(partition)
+    while split is not None and not split.is_succession and split.parent not in known:
+        split = tree.made_by(split.parent)
+    if split is None:
+        return False
+    return not split.is_succession or any(each.parent in known for each in tree.successions)

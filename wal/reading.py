@@ -98,6 +98,16 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return stream.leader_epoch if stream is not None else 0
 
+    def own_epoch(self, stream_id: int) -> int:
+        """Return the epoch that clients of a stream are told if the server's is smaller.
+
+        It is that of the newest durable ledger, or if batches are not counted, the last one that was begun.
+        """
+        stream = self._state.streams.get(stream_id)
+        if stream is None:
+            return 0
+        return stream.leader_epoch if stream.ledgers is None else stream.ledgers.epoch
+
     def largest_leader_epoch(self) -> int:
         """Return the largest leader epoch of any stream, but for those with ledgers."""
         streams = self._state.streams.values()

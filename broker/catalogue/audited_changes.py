@@ -103,6 +103,19 @@ def _partition_split(record: records.PartitionSplit, catalogue: Catalogue) -> Ch
     return Change("topic.split", "topic", topic.name, {"partitions": topic.planned_count}, after)
 
 
+def _partitions_renewed(record: records.PartitionsRenewed, catalogue: Catalogue) -> Change:
+    topic = catalogue.by_id[UUID(hex=record.topic_id)]
+    before, after = _differing(topic.configs, record.configs or {})
+    count = topic.planned_count
+    return Change(
+        "topic.split",
+        "topic",
+        topic.name,
+        {"partitions": count, "configs": before},
+        {"partitions": count + record.growth.count, "configs": after},
+    )
+
+
 def _topic_deleted(record: records.TopicDeleted, catalogue: Catalogue) -> Change:
     topic = catalogue.by_id.get(UUID(hex=record.topic_id))
     if topic is None:
@@ -234,6 +247,7 @@ AUDITED: Final[dict[type[Any], Callable[[Any, Catalogue], Change] | None]] = {
     records.TopicCreated: _topic_created,
     records.PartitionsAdded: _partitions_added,
     records.PartitionSplit: _partition_split,
+    records.PartitionsRenewed: _partitions_renewed,
     records.TopicDeleted: _topic_deleted,
     records.TopicConfigs: _topic_configs,
     records.ViewReloaded: _view_reloaded,

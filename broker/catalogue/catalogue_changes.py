@@ -26,6 +26,7 @@ from broker.catalogue.catalogue_records import (
     CatalogueRecord,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
     TopicConfigs,
     TopicCreated,
 )
@@ -53,6 +54,7 @@ _KINDS: Final[dict[type, str]] = {
     TopicCreated: "create",
     PartitionsAdded: "grow",
     PartitionSplit: "grow",
+    PartitionsRenewed: "grow",
     TopicConfigs: "alter",
 }
 
@@ -68,8 +70,11 @@ class CatalogueChanges:
 
     def confirmed(self, record: CatalogueRecord, wall_ms: int) -> None:
         """Write the change of a topic that a durable record of the catalogue makes, if any."""
-        if not isinstance(record, TopicCreated | PartitionsAdded | PartitionSplit | TopicConfigs):
+        if type(record) not in _KINDS:
             return
+        assert isinstance(
+            record, TopicCreated | PartitionsAdded | PartitionSplit | PartitionsRenewed | TopicConfigs
+        )
         topic = self._catalogue.by_id.get(UUID(hex=record.topic_id))
         # Of a topic that is being deleted only that change is written.
         if topic is not None and topic.view is None:
@@ -136,7 +141,11 @@ class CatalogueChanges:
             self._written.pop(vnode, None)
 
 
-def _split(record: TopicCreated | PartitionsAdded | PartitionSplit | TopicConfigs) -> Mapping[str, Any]:
+def _split(
+    record: TopicCreated | PartitionsAdded | PartitionSplit | PartitionsRenewed | TopicConfigs,
+) -> Mapping[str, Any]:
+    if isinstance(record, PartitionsRenewed):
+        return {"renewed": {"first": record.growth.first_partition, "cuts": record.cuts}}
     if not isinstance(record, PartitionSplit):
         return {}
     return {"split": {"parent": record.parent, "child": record.growth.first_partition, "cut": record.cut}}

@@ -137,6 +137,24 @@ class PartitionSplit(msgspec.Struct, tag="partition_split", frozen=True, kw_only
     cut: int
     bound: int
     at_ms: int
+    epoch: int = 0
+    """The leader epoch that the parent begins."""
+
+
+class PartitionsRenewed(msgspec.Struct, tag="partitions_renewed", frozen=True, kw_only=True):
+    """Each partition of a topic got a successor that takes its keys: `growth` has them, in order.
+
+    It comes with the settings that have the server choose partitions (`configs`; None: in a snapshot, where
+    the topic's own record has them). `cuts` are the ends of the partitions that there were.
+    """
+
+    topic_id: str
+    growth: PartitionsAdded
+    cuts: tuple[int, ...]
+    at_ms: int
+    epoch: int = 0
+    """The leader epoch that all of them begin."""
+    configs: dict[str, str] | None = None
 
 
 class TopicDeleted(msgspec.Struct, tag="topic_deleted", frozen=True, kw_only=True):
@@ -278,6 +296,7 @@ CatalogueRecord: TypeAlias = (
     | TopicCreated
     | PartitionsAdded
     | PartitionSplit
+    | PartitionsRenewed
     | TopicDeleted
     | TopicConfigs
     | ViewReloaded

@@ -17,6 +17,7 @@ from broker.catalogue.catalogue_records import (
     DatabaseCreated,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
     TopicConfigs,
     TopicCreated,
     TopicDeleted,
@@ -62,13 +63,20 @@ def _problem(catalogue: Catalogue, record: CatalogueRecord) -> str:
             assert view is not None
             known = view.source_id == "" or UUID(hex=view.source_id) in catalogue.by_id
             return "" if known else f"no topic {view.source!r} for the view to read"
-        case PartitionsAdded() | PartitionSplit() | TopicDeleted() | TopicConfigs() | ViewReloaded():
+        case (
+            PartitionsAdded()
+            | PartitionSplit()
+            | PartitionsRenewed()
+            | TopicDeleted()
+            | TopicConfigs()
+            | ViewReloaded()
+        ):
             topic = catalogue.by_id.get(UUID(hex=record.topic_id))
             if topic is None:
                 return "no topic of that id"
             if isinstance(record, ViewReloaded) and topic.view is None:
                 return f"topic {topic.name!r} is not a view"
-            growth = record.growth if isinstance(record, PartitionSplit) else record
+            growth = record.growth if isinstance(record, PartitionSplit | PartitionsRenewed) else record
             if isinstance(growth, PartitionsAdded) and growth.first_partition > topic.planned_count:
                 return f"topic {topic.name!r} has only {topic.planned_count} partitions before these"
             return ""

@@ -18,6 +18,7 @@ from broker.catalogue.catalogue_records import (
     TopicCreated,
 )
 from broker.catalogue.live_config import CLUSTER
+from broker.catalogue.renewal import renewal_of
 from broker.catalogue.split_rules import check_may_split
 from broker.catalogue.topic_admin import check_name
 from broker.catalogue.topic_configs import check_identity_kept, server_default
@@ -147,13 +148,19 @@ class TopicResource:
         check_changeable(self._topic, "its definition is settled; delete it and make another")
         check_columns_kept(self._topic, result, self._metadata.catalogue)
         check_may_split(self._topic, result)
+        renewal_of(self._metadata, self._topic, result, 0)
         self._quarantine(self._topic, result, 0)
         return result
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
-        """Return the records of the topic's new configs, and of the quarantine if they make one."""
+        """Return the records of the topic's new configs, and of the quarantine if they make one.
+
+        Raises: RequestError, if the new configs renew the partitions and there is no room any more.
+        """
         assert self._topic is not None, "an unknown topic passes no check"
-        configs = TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
+        configs: CatalogueRecord | None = renewal_of(self._metadata, self._topic, settings, wall_ms)
+        if configs is None:
+            configs = TopicConfigs(topic_id=self._topic.topic_id.hex, configs=settings)
         quarantine = self._quarantine(self._topic, settings, wall_ms)
         return [configs] if quarantine is None else [configs, quarantine]
 

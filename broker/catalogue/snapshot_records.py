@@ -22,6 +22,7 @@ from broker.catalogue.catalogue_records import (
     GroupConfigs,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
     ScramCredentials,
     TopicConfigs,
     TopicCreated,
@@ -45,8 +46,8 @@ class SnapshotRecords:
         match record:
             case TopicCreated():
                 self._by_subject[TopicCreated, record.topic_id] = [record]
-            case PartitionsAdded() | PartitionSplit():
-                self._by_subject[TopicCreated, record.topic_id].append(record)
+            case PartitionsAdded() | PartitionSplit() | PartitionsRenewed():
+                self._grow(record)
             case TopicConfigs() | ViewReloaded():
                 known = self._by_subject[TopicCreated, record.topic_id]
                 view = {"view": record.view} if isinstance(record, ViewReloaded) else {}
@@ -71,6 +72,13 @@ class SnapshotRecords:
                 self._put(subject, record, is_set=isinstance(record, AclAdded))
             case _:
                 pass
+
+    def _grow(self, record: PartitionsAdded | PartitionSplit | PartitionsRenewed) -> None:
+        known = self._by_subject[TopicCreated, record.topic_id]
+        if isinstance(record, PartitionsRenewed) and record.configs is not None:
+            known[0] = replace(known[0], configs=record.configs)
+            record = replace(record, configs=None)
+        known.append(record)
 
     def forget(self, topic_id: str) -> None:
         """Leave out a topic although no record says that it was deleted."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from broker.catalogue.catalogue_records import PartitionSplit
+from broker.catalogue.catalogue_records import PartitionSplit, PartitionsRenewed
 from groups.partition_tree import PartitionTree, Split
 
 if TYPE_CHECKING:
@@ -34,24 +34,40 @@ def tree_of(topic: Topic) -> PartitionTree:
     return topic.tree if topic.tree is not None else PartitionTree(topic.planned_count)
 
 
+def splits_of(record: PartitionSplit | PartitionsRenewed) -> tuple[Split, ...]:
+    """Return the splits that a record makes."""
+    if isinstance(record, PartitionSplit):
+        return (split_of(record),)
+    first = record.growth.first_partition
+    return tuple(
+        Split(index, first + index, cut, 0, record.at_ms, record.epoch)
+        for index, cut in enumerate(record.cuts)
+    )
+
+
 def split_of(record: PartitionSplit) -> Split:
     """Return the split that a record makes."""
-    return Split(record.parent, record.growth.first_partition, record.cut, record.bound, record.at_ms)
+    return Split(
+        record.parent, record.growth.first_partition, record.cut, record.bound, record.at_ms, record.epoch
+    )
 
 
 def plan_split(
-    topic: Topic, record: PartitionSplit, growth: Growth
+    topic: Topic, record: PartitionSplit | PartitionsRenewed, growth: Growth
 ) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Plan a split whose new partition is planned already; return what to do when it is durable, or lost."""
-    before, home, split = topic.tree, topic.home, split_of(record)
-    tree = before or PartitionTree(split.child)
-    topic.tree, tree.pending = tree, split
-    topic.home = topic.vnode_index(split.parent)
+    """Plan splits whose new partitions are planned; return what to do when they are durable, or lost."""
+    before, home, splits = topic.tree, topic.home, splits_of(record)
+    tree = before or PartitionTree(splits[0].child)
+    topic.tree, tree.pending = tree, splits[0]
+    topic.home = topic.vnode_index(splits[0].parent)
 
     def confirm() -> None:
         growth.confirm()
         tree.pending = None
-        tree.apply(split)
+        for split in splits:
+            tree.apply(split)
+            if split.epoch and (parent := topic.partitions.get(split.parent)) is not None:
+                parent.begin_epoch(split.epoch)
 
     def undo() -> None:
         growth.undo()

@@ -92,6 +92,8 @@ class TopicDirectory:
                     f"topic {topic.name!r} has no partition {index}: it has {topic.partition_count}",
                 )
             found = topic.partitions[index] = self._open(topic, index)
+            if topic.tree is not None and (epoch := topic.tree.epoch_of(index)):
+                found.begin_epoch(epoch)
         return found
 
     def _open(self, topic: Topic, index: int) -> Partition:
@@ -123,7 +125,12 @@ class TopicDirectory:
         return self._vnodes.leader_epoch
 
     def counted_source(self, topic: Topic) -> Topic | None:
-        """Return the topic whose own leader epochs a topic has: itself, or a view's source; or None."""
+        """Return the topic whose batches are counted for a topic: itself, or a view's source; or None."""
+        source = self._source(topic)
+        return source if source is not None and counts_batches(source.configs) else None
+
+    def _source(self, topic: Topic) -> Topic | None:
+        """Return the topic that stores what a topic shows; None for a view over a database."""
         while topic.view is not None:
             source = (
                 self._catalogue.by_id.get(UUID(hex=topic.view.source_id)) if topic.view.source_id else None
@@ -131,10 +138,18 @@ class TopicDirectory:
             if source is None:
                 return None
             topic = source
-        return topic if counts_batches(topic.configs) else None
+        return topic
+
+    def epochs_source(self, topic: Topic) -> Topic | None:
+        """Return the topic, as `counted_source` does, whose partitions have epochs of their own, or None."""
+        source = self._source(topic)
+        has_own = source is not None and (
+            counts_batches(source.configs) or (source.tree is not None and bool(source.tree.splits))
+        )
+        return source if has_own else None
 
     def own_epoch(self, source: Topic, index: int) -> int:
-        """Return the leader epoch of a partition whose batches are counted."""
+        """Return the leader epoch of a partition that may have epochs of its own."""
         return self.partition(source, index).leader_epoch(self.leader_epoch)
 
     @property

@@ -31,6 +31,7 @@ from broker.catalogue.catalogue_records import (
     GroupConfigs,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
     ProducerIdBlock,
     ScramCredentials,
     StreamIdsUsed,
@@ -164,7 +165,7 @@ class Catalogue:
         match record:
             case TopicCreated():
                 return self._plan_topic(record)
-            case PartitionsAdded() | PartitionSplit():
+            case PartitionsAdded() | PartitionSplit() | PartitionsRenewed():
                 return self._plan_partitions(record)
             case TopicDeleted():
                 return self._plan_deletion(self.by_id[UUID(hex=record.topic_id)])
@@ -226,16 +227,25 @@ class Catalogue:
 
         return Change(confirm, undo)
 
-    def _plan_partitions(self, record: PartitionsAdded | PartitionSplit) -> Change:
+    def _plan_partitions(self, record: PartitionsAdded | PartitionSplit | PartitionsRenewed) -> Change:
         if isinstance(record, PartitionsAdded):
             return self._plan_growth(record)
         topic = self.by_id[UUID(hex=record.topic_id)]
-        done, undo = plan_split(topic, record, self._plan_growth(record.growth))
+        done, unsplit = plan_split(topic, record, self._plan_growth(record.growth))
+        reset: Callable[[], None] = plan_nothing
+        if isinstance(record, PartitionsRenewed) and record.configs is not None:
+            _, reset = plan_topic_configs(
+                topic, TopicConfigs(topic_id=record.topic_id, configs=record.configs)
+            )
 
         def confirm() -> None:
             done()
             if self.by_name.get(topic.name) is topic:
                 self.split_topics[topic.name] = topic
+
+        def undo() -> None:
+            reset()
+            unsplit()
 
         return Change(confirm, undo)
 

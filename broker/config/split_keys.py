@@ -57,6 +57,15 @@ GATE_KEY: Final = Key(
     unit="ms",
 )
 
+BARRIER_KEY: Final = Key(
+    "kawal.split.barrier",
+    ConfigType.BOOLEAN,
+    True,
+    "Whether a topic of several partitions that has records when kawal.partition.autosplit.mode is set gets"
+    " as many more, which take its keys, and which groups get when they have read all there was before."
+    "  `false`: its clients have placed all records by murmur2, as Java's do, and its number of partitions.",
+)
+
 STREAMS_KEY: Final = Key(
     "kawal.allow.streams",
     ConfigType.BOOLEAN,
@@ -65,4 +74,4 @@ STREAMS_KEY: Final = Key(
     " partitions that split.",
 )
 
-SPLIT_KEYS: Final = (MODE_KEY, PERCENT_KEY, WINDOW_KEY, ACTIVE_KEY, GATE_KEY, STREAMS_KEY)
+SPLIT_KEYS: Final = (MODE_KEY, PERCENT_KEY, WINDOW_KEY, ACTIVE_KEY, GATE_KEY, BARRIER_KEY, STREAMS_KEY)

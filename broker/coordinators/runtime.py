@@ -23,6 +23,7 @@ from broker.catalogue.catalogue_records import (
     CatalogueRecord,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
     TopicCreated,
     TopicDeleted,
     VnodesAdded,
@@ -238,7 +239,11 @@ class CoordinatorRuntime(Generic[MachineT]):
                 self._start_anew(None, now_ms)
             case TopicCreated(name=name):
                 created = (name,)
-            case PartitionsAdded(topic_id=topic_id) | PartitionSplit(topic_id=topic_id):
+            case (
+                PartitionsAdded(topic_id=topic_id)
+                | PartitionSplit(topic_id=topic_id)
+                | PartitionsRenewed(topic_id=topic_id)
+            ):
                 topic = self._metadata.catalogue.by_id.get(UUID(hex=topic_id))
                 grown = () if topic is None else self._with_views(topic)
             case VnodesAdded(name=name):

@@ -158,7 +158,11 @@ class ShareStates:
         split = topic.tree.made_by(index)
         if split is None:
             return False
-        return self._shares().position(ShareKey(group_id, topic.topic_id, split.parent)) is not None
+        keys = (
+            ShareKey(group_id, topic.topic_id, each.parent)
+            for each in (topic.tree.successions if split.is_succession else (split,))
+        )
+        return any(self._shares().position(key) is not None for key in keys)
 
 
 def start_offset(

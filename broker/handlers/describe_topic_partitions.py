@@ -152,7 +152,7 @@ def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
     node_id, server_epoch = broker.config.node_id, broker.topics.leader_epoch
-    source = broker.topics.counted_source(topic)
+    source = broker.topics.epochs_source(topic)
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,

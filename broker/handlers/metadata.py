@@ -377,7 +377,7 @@ def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None,
         while len(made) < topic.partition_count:
             _make_more(made, node_id, leader_epoch, min(topic.partition_count, len(made) + MADE_PER_STEP))
             yield
-        if (source := broker.topics.counted_source(topic)) is not None:
+        if (source := broker.topics.epochs_source(topic)) is not None:
             made_own = own[topic.topic_id] = made[: topic.partition_count]
             for index in range(topic.partition_count):
                 made_own[index] = replace(made[index], leader_epoch=broker.topics.own_epoch(source, index))

@@ -162,6 +162,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             routed = False
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
+                routed = settings.routes_records
                 opens = settings.opens_batches or broker.splits.reads_keys(topic, data.index, settings)
                 if settings.checks_values or (opens and takes_long(data.records)):
                     pending.await_appends()
@@ -170,7 +171,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                     inspection = yield from inspected(broker, data.records, settings)
                     # It may have been deleted meanwhile.
                     topic = _find_topic(broker, call, topic_data)
-                routed = settings.routes_records
+                    routed = True  # its settings may be others by now
             if routed:
                 inspection = yield from _until_routed(
                     broker, call, topic_data, data, pending, inspection, admission

@@ -8,7 +8,6 @@ are fenced, since a crash or a repair may lie between.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from broker.config.topic_settings import TopicSettings
 from broker.storage.partition import Partition
@@ -18,24 +17,14 @@ from wal.ledgers import Limits
 class CountedPartition(Partition):
     """The partition; `count` lets its log count."""
 
-    __slots__ = ("_first_epoch",)
-
-    is_counted: ClassVar[bool] = True
+    __slots__ = ()
 
     def count(self, settings: Callable[[], TopicSettings]) -> CountedPartition:
         """Have its batches counted, in ledgers with the limits of these settings; return the partition."""
         log = self.vnode.log
-        self._first_epoch = log.ledger_epoch(self.stream_id)
+        self.least_epoch = log.ledger_epoch(self.stream_id)
         log.count_entries(self.stream_id, lambda: limits_of(settings()))
         return self
-
-    def leader_epoch(self, server_epoch: int) -> int:
-        """Return the id of the newest ledger, or the server's epoch if that is larger."""
-        return max(server_epoch, self.vnode.log.ledger_epoch(self.stream_id))
-
-    def oldest_epoch(self, server_epoch: int) -> int:
-        """Return the epoch that it had when the server started."""
-        return max(server_epoch, self._first_epoch)
 
 
 def limits_of(settings: TopicSettings) -> Limits:

@@ -2,7 +2,8 @@
 
 It is the largest of all logs, and constant while the server runs.  A log begins a higher one in its streams
 where offsets may be given out again: after a repair, and after a crash with durability `os`.  A partition
-whose batches are counted has epochs of its own above it, its ledgers (broker/storage/counted_partition.py).
+whose batches are counted has epochs of its own above it, its ledgers (broker/storage/counted_partition.py),
+and one that was split begins an epoch, so that clients look at the metadata again and find the new partition.
 Source: KIP-320, LeaderEpochFileCache.endOffsetFor.
 """
 
@@ -23,7 +24,7 @@ def check_leader_epoch(partition: Partition, epoch: int, server_epoch: int) -> N
 
     Raises: RequestError, with UNKNOWN_LEADER_EPOCH above ours and FENCED_LEADER_EPOCH below it.
     """
-    if epoch == NO_EPOCH or (epoch == server_epoch and not partition.is_counted):
+    if epoch == NO_EPOCH or (epoch == server_epoch and partition.least_epoch < 0):
         return
     if epoch < partition.oldest_epoch(server_epoch):
         raise RequestError(ErrorCode.FENCED_LEADER_EPOCH)

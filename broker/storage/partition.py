@@ -6,7 +6,10 @@ Handlers use only this interface and not the log behind it, so that a view's par
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.catalogue.topic import Topic
@@ -16,6 +19,12 @@ if TYPE_CHECKING:
     from wal.reader import ReadResult
     from wal.stream_producers import ProducerDescription
     from wal.transactions import AbortedTransaction
+
+
+logger = logging.getLogger("kawal.broker")
+
+NO_EPOCHS: Final = -1
+"""The least epoch of a partition whose leader epoch is the server's."""
 
 
 class Counted(NamedTuple):
@@ -29,16 +38,15 @@ class Counted(NamedTuple):
 class Partition:
     """The link of a topic's partition to its stream; made at the first use."""
 
-    __slots__ = ("index", "stream_id", "topic", "vnode", "writes")
-
-    is_counted: ClassVar[bool] = False
-    """Whether its batches are counted, so that it has leader epochs of its own."""
+    __slots__ = ("index", "least_epoch", "stream_id", "topic", "vnode", "writes")
 
     def __init__(self, topic: Topic, index: int, vnode: Vnode) -> None:
         self.topic = topic
         self.index = index
         self.stream_id = topic.stream_id(index)
         self.vnode = vnode
+        self.least_epoch = NO_EPOCHS
+        """The oldest leader epoch that is served, if it has epochs of its own above the server's."""
         self.writes: TokenBucket | None = None
         """The bytes that may be written now, if their speed is limited."""
 
@@ -113,11 +121,31 @@ class Partition:
 
     def leader_epoch(self, server_epoch: int) -> int:
         """Return the leader epoch, which clients learn; of most partitions it is the server's."""
-        return server_epoch
+        if self.least_epoch < 0:
+            return server_epoch
+        return max(server_epoch, self.least_epoch, self.vnode.log.own_epoch(self.stream_id))
 
     def oldest_epoch(self, server_epoch: int) -> int:
         """Return the oldest leader epoch of clients that are still served."""
-        return server_epoch
+        return max(server_epoch, self.least_epoch)
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Begin an epoch after a split: clients with an older one are refused, and so find the new partition.
+
+        Its record in the log tells where the split was. A log that takes none keeps the old epoch in batches.
+        """
+        self.least_epoch = max(self.least_epoch, epoch)
+        try:
+            if epoch > self.vnode.log.leader_epoch(self.stream_id):
+                self.vnode.log.set_leader_epoch(self.stream_id, epoch)
+        except WalError as error:
+            logger.warning(
+                "leader epoch %d of partition %d of topic %r is not in its log: %s",
+                epoch,
+                self.index,
+                self.topic.name,
+                error,
+            )
 
     def epoch_up_to(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch of its records up to a given one, and the offset at which it ends."""

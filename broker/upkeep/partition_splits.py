@@ -82,7 +82,10 @@ class PartitionSplits:
         confirmed: Callable[[], None] | None = None,
     ) -> Split:
         index = partition.index
-        if not self._metadata.topics.tree(topic).range_of(index).can_split:
+        own = self._metadata.topics.tree(topic).range_of(index)
+        if own.is_empty:
+            raise _refused(topic, index, "it takes no keys, as it has a successor")
+        if not own.can_split:
             raise _refused(topic, index, "it takes one place in the range of keys")
         record = PartitionSplit(
             topic_id=topic.topic_id.hex,
@@ -91,6 +94,7 @@ class PartitionSplits:
             cut=partition.log_end,
             bound=bound,
             at_ms=self._loop.clock.wall_ms(now_ms),
+            epoch=1 + partition.leader_epoch(self._metadata.topics.leader_epoch),
         )
 
         def done() -> None:

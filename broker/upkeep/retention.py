@@ -20,7 +20,12 @@ from itertools import chain, islice
 from typing import Final
 from uuid import UUID
 
-from broker.catalogue.catalogue_records import CatalogueRecord, DatabaseConfigs, TopicConfigs
+from broker.catalogue.catalogue_records import (
+    CatalogueRecord,
+    DatabaseConfigs,
+    PartitionsRenewed,
+    TopicConfigs,
+)
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
 from broker.config.topic_settings import TopicSettings
@@ -96,11 +101,11 @@ class RetentionTask:
         self._changed.append(topic)
 
     def _catalogue_changed(self, record: CatalogueRecord, _now_ms: int) -> None:
-        if isinstance(record, DatabaseConfigs | TopicConfigs):
+        if isinstance(record, DatabaseConfigs | TopicConfigs | PartitionsRenewed):
             self._files.forget()
         if isinstance(record, DatabaseConfigs):
             self._all_due = True
-        elif isinstance(record, TopicConfigs):
+        elif isinstance(record, TopicConfigs | PartitionsRenewed):
             topic = self._metadata.catalogue.by_id.get(UUID(hex=record.topic_id))
             if topic is not None:
                 self._changed.append(topic)

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.slices import WaitingSteps
-from broker.storage.partition import Partition
+from broker.storage.partition import NO_EPOCHS, Partition
 from protocol.record_writer import empty_batch
 from protocol.records import iter_batches, patch_last_offset, read_batch_header
 from wal.reader import Part, ReadResult
@@ -165,6 +165,7 @@ class ViewPartition(Partition):
         self.index = index
         self.vnode = vnode
         self.stream_id = stream_id
+        self.least_epoch = NO_EPOCHS
         self._wait_key = host.loop.waiters.new_key()
 
     @property
@@ -174,7 +175,7 @@ class ViewPartition(Partition):
 
     def leader_epoch(self, server_epoch: int) -> int:
         """Return the source's leader epoch, which its batches carry."""
-        return max(server_epoch, self.vnode.log.ledger_epoch(self.stream_id))
+        return max(server_epoch, self.vnode.log.own_epoch(self.stream_id))
 
     @property
     def high_watermark(self) -> int:

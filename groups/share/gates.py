@@ -7,10 +7,14 @@ partitions at once, as nothing of what it reads was written before a split.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from groups.context import Context
 from groups.share.share_group import ShareGroup
+
+if TYPE_CHECKING:
+    from groups.partition_tree import Split
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -23,13 +27,17 @@ def share_withheld(context: Context, group: ShareGroup, name: str, topic_id: UUI
     facts, group_id = context.splits, group.group_id
     if tree is None or (topic_id not in group.initialized and facts.shares_from_end(group_id)):
         return NOTHING
+
+    def is_past(split: Split) -> bool:
+        position = facts.share_position(group_id, name, split.parent)
+        return position is not None and facts.is_read(name, split, position)
+
     found: set[int] = set()
     for split in tree.splits:
         if group.is_initialized(topic_id, split.child) or facts.is_forced(name, split):
             continue
-        position = facts.share_position(group_id, name, split.parent)
-        has_begun = position is not None and split.parent not in found
-        if not has_begun or not facts.is_read(name, split, position):
+        before = tree.successions if split.is_succession else (split,)
+        if split.parent in found or not all(map(is_past, before)):
             found.add(split.child)
     return frozenset(found)
 

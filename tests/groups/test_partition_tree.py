@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groups.partition_tree import HASH_MASK, KEPT_KEYS, PartitionTree, Split, hash_of, hashes_of
+from groups.partition_tree import HASH_MASK, KEPT_KEYS, PartitionTree, Range, Split, hash_of, hashes_of
 from protocol.partitioner import partition_of
 
 
@@ -109,3 +109,22 @@ def test_a_bound_outside_of_the_partition_is_a_fault() -> None:
     made = split(tree, 0)
     with pytest.raises(AssertionError, match="outside"):
         tree.apply(Split(0, 2, 0, made.bound + 1, 0))
+
+
+def test_a_successor_takes_all_keys_of_its_partition_and_can_be_split() -> None:
+    tree = PartitionTree(3, [Split(index, 3 + index, 10, 0, 0) for index in range(3)])
+    assert [tree.of(hashed) for hashed in range(6)] == [3, 4, 5, 3, 4, 5]
+    assert tree.of_many(range(6)) == [3, 4, 5, 3, 4, 5]
+    assert [tree.range_of(index).is_empty for index in range(6)] == [True] * 3 + [False] * 3
+    assert not tree.in_levels
+    whole = tree.range_of(4)
+    assert whole == Range(1, 0, tree.places_end)
+    tree.apply(Split(4, 6, 1, whole.middle, 0))
+    assert [tree.of(hashed) for hashed in (1, 4)] == [4, 6]
+    assert [tree.leaf(1, hashed) for hashed in (1, 4)] == [4, 6]
+
+
+def test_a_successor_is_only_made_of_a_root() -> None:
+    tree = PartitionTree(1, [Split(0, 1, 10, 0, 0)])
+    with pytest.raises(AssertionError):
+        tree.apply(Split(1, 2, 10, 0, 0))

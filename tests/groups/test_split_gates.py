@@ -11,15 +11,15 @@ from groups.offsets import NO_EXPIRY, Committed, committed_bytes
 from groups.partition_tree import PartitionTree, Split
 from groups.record_keys import OffsetKey
 from groups.split_facts import NO_SPLITS
-from groups.split_gates import begins_at, withheld, withheld_by_topic
+from groups.split_gates import begins_at, has_ancestor_in, withheld, withheld_by_topic
 from tests.groups.driver import Driver
 
 
 class Facts:
-    """A topic `t` of one root, in which a group has read what it has committed."""
+    """A topic `t`, by itself of one root, in which a group has read what it has committed."""
 
-    def __init__(self, *splits: Split) -> None:
-        self.topics = {"t": SimpleNamespace(tree=PartitionTree(1, splits))}
+    def __init__(self, *splits: Split, roots: int = 1) -> None:
+        self.topics = {"t": SimpleNamespace(tree=PartitionTree(roots, splits))}
         self.forced: set[int] = set()
 
     def is_read(self, _topic: str, split: Split, position: int | None) -> bool:
@@ -111,3 +111,31 @@ def test_a_stranger_begins_where_its_reset_policy_says(context: Any) -> None:
     assert begins_at(context, "g", "t", 1) is None
     assert begins_at(context, "g", "t", 0) is None
     assert begins_at(context, "g", "u", 1) is None
+
+
+RENEWED = (Split(0, 2, 5, 0, 0), Split(1, 3, 9, 0, 0), Split(3, 4, 7, 1 << 20, 0))
+"""Two roots with successors, of which one was split."""
+
+
+@pytest.mark.parametrize(
+    ("offsets", "closed"),
+    [
+        ({"p0": 5, "p1": 8}, {2, 3, 4}),
+        ({"p0": 4, "p1": 9}, {2, 3, 4}),
+        ({"p0": 5, "p1": 9}, {4}),
+        ({"p0": 5, "p1": 9, "p3": 7}, set()),
+    ],
+)
+def test_successors_are_given_out_when_all_partitions_before_them_are_read(
+    context: Any, offsets: dict[str, int], closed: set[int]
+) -> None:
+    context.splits = Facts(*RENEWED, roots=2)
+    at(context, **offsets)
+    assert withheld(context, "g", "t") == closed
+
+
+def test_a_successor_came_from_every_partition_before_it() -> None:
+    tree = PartitionTree(2, RENEWED)
+    assert [has_ancestor_in(tree, index, {1}) for index in range(5)] == [False, False, True, True, True]
+    assert [has_ancestor_in(tree, index, {3}) for index in range(5)] == [False, False, False, False, True]
+    assert not has_ancestor_in(tree, 4, set())

@@ -7,14 +7,16 @@ from broker.catalogue.catalogue_records import (
     DatabaseCreated,
     PartitionsAdded,
     PartitionSplit,
+    PartitionsRenewed,
+    TopicConfigs,
     TopicCreated,
     decode_record,
     encode_record,
 )
 from broker.catalogue.catalogue_replay import replay_all
-from broker.catalogue.split_plan import split_of, tree_of
+from broker.catalogue.split_plan import split_of, splits_of, tree_of
 from broker.catalogue.topics import Catalogue
-from groups.partition_tree import PartitionTree
+from groups.partition_tree import PartitionTree, Split
 
 TOPIC_ID = "0" * 31 + "1"
 
@@ -102,3 +104,35 @@ def test_a_deleted_topic_is_no_topic_with_splits() -> None:
     assert catalogue.split_topics == {"t": topic}
     catalogue.forget(topic)
     assert catalogue.split_topics == {}
+
+
+def renewed(configs: dict[str, str] | None = None) -> PartitionsRenewed:
+    growth = PartitionsAdded(topic_id=TOPIC_ID, first_stream=3, count=2, first_partition=2, vnode_count=2)
+    return PartitionsRenewed(topic_id=TOPIC_ID, growth=growth, cuts=(7, 0), at_ms=5, configs=configs)
+
+
+def test_a_renewal_gives_each_partition_a_successor_and_the_topic_its_settings() -> None:
+    configs = {"kawal.partition.autosplit.mode": "paused"}
+    catalogue = replay_all([*MADE, decode_record(encode_record(renewed(configs))), record(2, 4)])
+    topic = catalogue.by_name["t"]
+    assert topic.configs == configs
+    assert topic.tree is not None
+    assert topic.tree.splits == [Split(0, 2, 7, 0, 5), Split(1, 3, 0, 0, 5), split_of(record(2, 4))]
+    assert topic.tree.successions == tuple(topic.tree.splits[:2]) == splits_of(renewed())
+
+
+def test_a_lost_renewal_leaves_no_trace() -> None:
+    catalogue = replay_all(MADE)
+    before, configs = shape(catalogue), catalogue.by_name["t"].configs
+    catalogue.plan(renewed({"kawal.partition.autosplit.mode": "paused"})).undo()
+    assert (shape(catalogue), catalogue.by_name["t"].configs) == (before, configs)
+
+
+def test_a_snapshot_of_a_renewed_topic_has_its_newest_settings() -> None:
+    newer = TopicConfigs(
+        topic_id=TOPIC_ID, configs={"kawal.partition.autosplit.mode": "up", "segment.ms": "9"}
+    )
+    catalogue = replay_all([*MADE, renewed({"kawal.partition.autosplit.mode": "paused"}), newer])
+    again = replay_all(catalogue.snapshot())
+    assert shape(again) == shape(catalogue)
+    assert again.by_name["t"].configs == newer.configs

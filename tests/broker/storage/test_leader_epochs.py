@@ -18,7 +18,7 @@ class Epochs:
     high_watermark = 100
 
     def __init__(self, *epochs: tuple[int, int], own: tuple[int, int] | None = None) -> None:
-        self.is_counted = own is not None
+        self.least_epoch = -1 if own is None else own[0]
         self._own = own
         self._stream = Stream(1, 100)
         for epoch in epochs:
