@@ -12,10 +12,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
+from broker.catalogue.split_rules import splits
+from broker.config.split_keys import MODE_KEY
 from groups.partition_tree import PartitionTree, hash_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.record_reader import iter_records
 from protocol.records import check_crc, iter_batches, read_batch_header
 from tests.broker.kit import creation, outcomes, producing
@@ -33,6 +41,12 @@ SPLITS_MAX = 12
 
 REPEATED = (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS)
 """The errors after which a client sends again."""
+
+LATE = 0.3
+"""The part of the seeds in which the mode is set on a topic that has records."""
+
+FIRST_PRODUCER = 1 << 62
+"""Ids that are never given out to others."""
 
 FACTOR = 1_000_000
 """A record's value is its key's number times that, and the number of the record."""
@@ -59,7 +73,7 @@ class Writer:
 
     def records(self) -> bytearray:
         """Return the batch from where it is sure."""
-        producer = (100 + self.number, 0, self.acked) if self.is_idempotent else (-1, -1, -1)
+        producer = (FIRST_PRODUCER + self.number, 0, self.acked) if self.is_idempotent else (-1, -1, -1)
         return keyed(*self.sent[self.acked : self.acked + self.batch], producer=producer)
 
 
@@ -70,16 +84,19 @@ class SplitSimulation(Scenario):
     ROOMS_BYTES = (0, 1_000, 50_000)
     CALLS_BEFORE_CUT_MAX = 20
 
-    def __init__(self, seed: int, *, steps: int = 500) -> None:
+    def __init__(self, seed: int, *, steps: int = 500, **settings: Any) -> None:
         super().__init__(seed, steps=steps)
         chance = self.chance
+        self.begins_late = chance.random() < LATE
+        """Whether the topic has records before the server chooses partitions."""
         self.world = World(
             chance,
             snapshot_bytes=chance.choice((300, 1 << 20)),
-            kawal_vnodes=chance.choice((1, 2, 3)),
+            kawal_vnodes=1 if self.begins_late else chance.choice((1, 2, 3)),
             kawal_segment_bytes=chance.choice((8_000, 30_000)),
             kawal_tail_cache_bytes=chance.choice((0, 20_000)),
             checkpoint_ns=chance.choice((1, 500_000)),
+            **settings,
         )
         self.roots = chance.choice((1, 1, 2, 3))
         self.writers = [Writer(number, chance.randrange(self.roots)) for number in range(WRITERS)]
@@ -91,6 +108,7 @@ class SplitSimulation(Scenario):
             (25, self._pull_some),
             (45, self._work),
             (3, self._split),
+            (0.5 * self.begins_late, self._begin_to_choose),
             (4, self._advance),
             (1, self._hang_up),
             (0.3, self._jump),
@@ -98,13 +116,13 @@ class SplitSimulation(Scenario):
         ]
 
     def _play(self) -> None:
-        configs = {
-            "kawal_partition_autosplit_mode": "paused",
-            "kawal_partition_write_bytes_per_sec": "100000000",
-        }
+        configs = {"kawal_partition_write_bytes_per_sec": "100000000"}
+        if not self.begins_late:
+            configs["kawal_partition_autosplit_mode"] = "paused"
         request = CreateTopicsRequest(topics=[creation("t", self.roots, **configs)])
         Link(self.world).send(request, 7, lambda _answer: None)
         self._exchange()
+        self._begin(self.world.broker.find_topic("t").topic_id)
         self._happen_by_chance()
         self._happen(self._heal)
         self._happen(self.chance.choice((self._stop, self._kill, self._settle)))
@@ -112,6 +130,9 @@ class SplitSimulation(Scenario):
         self.check()
         self._happen(self._kill)
         self.check()
+
+    def _begin(self, topic_id: UUID) -> None:
+        """Make the clients that there are besides; the topic is there."""
 
     def _finish(self) -> None:
         """Let every producer send again what is not acknowledged, until all of it is."""
@@ -174,6 +195,15 @@ class SplitSimulation(Scenario):
         self.operator.send(splitting(partition), 0, answered)
         return f"split {partition}"
 
+    def _begin_to_choose(self) -> str:
+        if self.operator is None or not self.operator.is_open:
+            self.operator = Link(self.world)
+        line = AlterableConfig(name=MODE_KEY.name, config_operation=0, value="paused")
+        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[line])
+        request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+        self.operator.send(request, 1, lambda _answer: None)
+        return "have the server choose partitions"
+
     def _jump(self) -> str:
         self.world.wall_shift_ms = self.chance.choice(WALL_SHIFTS_MS)
         return f"the wall clock is {self.world.wall_shift_ms} ms ahead"
@@ -217,14 +247,14 @@ class SplitSimulation(Scenario):
             for offset, key, value in self._read(index):
                 where.setdefault(key, []).append((index, offset, value))
         for writer in self.writers:
-            self._check_writer(writer, tree, where)
+            self._check_writer(writer, tree if splits(topic.configs) else None, where)
 
     def _check_writer(
-        self, writer: Writer, tree: PartitionTree, where: dict[bytes, list[tuple[int, int, int]]]
+        self, writer: Writer, tree: PartitionTree | None, where: dict[bytes, list[tuple[int, int, int]]]
     ) -> None:
         stored: set[bytes] = set()
         for key in {key for key, _ in writer.sent}:
-            path = _path_of(tree, key)
+            path = _path_of(tree, key) if tree is not None else {writer.partition: (0, None)}
             found: list[tuple[int, int, int]] = []
             for index, offset, value in where.get(key, []):
                 assert index in path, f"{key!r} {value} lies in {index}, and belongs on {path} (S4)"
@@ -264,7 +294,9 @@ class SplitSimulation(Scenario):
 def _path_of(tree: PartitionTree, key: bytes) -> dict[int, tuple[int, int | None]]:
     """Return the partitions that have had a key, each with its place on the way, and the cut if it left."""
     hashed = hash_of(key)
-    path: dict[int, tuple[int, int | None]] = {hashed % tree.root_count: (0, None)}
+    # Before there were successors, its clients have placed a key.
+    path: dict[int, tuple[int, int | None]] = {each.parent: (0, each.cut) for each in tree.successions}
+    path.setdefault(hashed % tree.root_count, (0, None))
     last = hashed % tree.root_count
     for split in tree.splits:
         if split.parent == last and tree.place(hashed) >= split.bound:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ SPEED_CONFIG: dict[str, Any] = {"kawal_partition_write_bytes_per_sec": str(SPEED
 
 
 @pytest.fixture
-def gateway() -> Iterator[Gateway]:
+def gateway() -> Gateway:
     """Return a gateway with one log, on which all partitions of a topic lie."""
     return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0)
 
