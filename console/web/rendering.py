@@ -16,6 +16,7 @@ from console.web import charts
 from console.web.cells import cell_text
 from console.web.fields import path_to, with_query
 from console.web.navigation import PLACES
+from console.web.plan import at_broker
 from console.web.static_files import StaticFiles
 from console.web.text import Shown, in_template, shown_bytes, shown_lines
 
@@ -42,6 +43,7 @@ class Templates:
             number=number,
             size=size,
             plural=plural,
+            at_broker=at_broker,
         )
         self._environment.globals.update(
             static=static.path, path_to=path_to, with_query=with_query, places=PLACES, charts=charts
