@@ -29,15 +29,20 @@ def split_partition(bootstrap: str, topic: str, partition: int) -> None:
 
 def level_of(bootstrap: str, topic: str) -> list[int]:
     """Return the partitions to be split, in order, to double their number.  Raises: CommandError."""
+    active = [row for row in tree_rows(bootstrap, topic) if row.end < 0]
+    if any(row.low == row.high for row in active):
+        return [row.partition for row in active if row.low < row.high]
+    return list(rest_of_level(len(active), sum(row.parent < 0 for row in active)))
+
+
+def tree_rows(bootstrap: str, topic: str) -> list[SplitPartition]:
+    """Return the parts of a topic's partitions.  Raises: CommandError, also for one that does not split."""
     request = KawalTopicsRequest(action=TopicAction.DESCRIBE, topics=[TopicItem(name=topic)])
     (answer,) = ask(bootstrap, request).topics
     check(answer.error_code, answer.error_message, topic)
     if not answer.tree:
         raise CommandError(_not_splitting(topic))
-    active = [row for row in answer.tree if row.end < 0]
-    if any(row.low == row.high for row in active):
-        return [row.partition for row in active if row.low < row.high]
-    return list(rest_of_level(len(active), sum(row.parent < 0 for row in active)))
+    return list(answer.tree)
 
 
 def rest_of_level(count: int, roots: int) -> range:
@@ -89,10 +94,11 @@ def tree_of(topic: TopicResult) -> dict[str, Any]:
 
 def tree_text(topic: TopicResult) -> str:
     """Return a tree for people."""
-    return f"topic {topic.name}\n" + table(HEADS, [_row(row) for row in topic.tree])
+    return f"topic {topic.name}\n" + table(HEADS, [cells_of(row) for row in topic.tree])
 
 
-def _row(row: SplitPartition) -> tuple[Cell, ...]:
+def cells_of(row: SplitPartition) -> tuple[Cell, ...]:
+    """Return a part of a partition as a row of HEADS; None where there is nothing to tell."""
     return (
         row.partition,
         "active" if row.end < 0 else "inactive",

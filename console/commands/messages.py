@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from typing import Any
 
 from console.admin import check
 from console.client import add_bootstrap
-from console.errors import FAILED, OK, UsageError
+from console.errors import FAILED, OK
 from console.help import Actions, describe
 from console.help import dispatch as run
+from console.message_ids import id_text, parsed
 from console.tables import table
 from console.wire import ask
 from protocol.messages.kawal_messages import (
@@ -24,9 +24,6 @@ from protocol.messages.kawal_messages import (
 __all__ = ["configure", "run"]
 
 HEADINGS = {"id": "ID", "partition": "PARTITION", "offset": "OFFSET", "entry": "ENTRY", "exact": "EXACT"}
-
-_PLACE = re.compile(r"(\d{1,9}):(\d{1,18})")
-_ID = re.compile(r"(\d{1,9}):(\d{1,18}):(-1|\d{1,9}):(-1|\d{1,9})")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,22 +74,12 @@ def _locate(arguments: argparse.Namespace) -> int:
     return FAILED if any("error" in row for row in rows) else OK
 
 
-def parsed(text: str) -> MessageOffset | MessageId:
-    """Return the message that is asked for.  Raises: UsageError."""
-    if (place := _PLACE.fullmatch(text)) is not None:
-        return MessageOffset(partition=int(place[1]), offset=int(place[2]))
-    if (found := _ID.fullmatch(text)) is not None:
-        ledger, entry, partition, batch_index = map(int, found.groups())
-        return MessageId(ledger=ledger, entry=entry, partition=partition, batch_index=batch_index)
-    raise UsageError(f"{text!r} is neither PARTITION:OFFSET nor LEDGER:ENTRY:PARTITION:BATCH-INDEX")
-
-
 def _row(text: str, found: LocatedMessage) -> dict[str, Any]:
     if found.error_code:
         return {"asked": text, "error": found.error_message}
     return {
         "asked": text,
-        "id": f"{found.ledger}:{found.entry}:{found.partition}:{found.batch_index}",
+        "id": id_text(found),
         "partition": found.partition_index,
         "offset": found.offset,
         "first_offset": found.first_offset,

@@ -6,6 +6,7 @@ They are read from its `/metrics` by the console on the same machine, and only f
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Final, NamedTuple
 
@@ -19,6 +20,18 @@ MOST: Final = 0.99
 
 _SAMPLE: Final = re.compile(r"^(kawal_[a-z_]+)(?:\{([^}]*)\})? ([0-9.e+-]+)$", re.MULTILINE)
 _BOUND: Final = re.compile(r'le="([^"]+)"')
+
+
+class RemoteFigures(NamedTuple):
+    """The copy of all logs in an object store."""
+
+    lag_seconds: float | None
+    """The age of the newest moment of which everything durable is in the store; None: not known."""
+    segments_missing: int
+    """Closed segments that are not there yet; with some, the copy cannot be restored."""
+    failures: int
+    stopped: bool
+    """Whether nothing more is copied until the next start."""
 
 
 class GatewayFigures(NamedTuple):
@@ -35,6 +48,8 @@ class GatewayFigures(NamedTuple):
     not_let_in: int
     """Connections that did not get through TLS or a login in time, or were refused there."""
     internal_errors: int
+    remote: RemoteFigures | None = None
+    """None: the logs are not copied to an object store."""
 
 
 def read_figures(address: str) -> GatewayFigures | None:
@@ -75,6 +90,18 @@ def figures_in(text: str) -> GatewayFigures:
         int(sums.get("kawal_connections_refused_total", 0)),
         int(sums.get("kawal_connections_closed_total", 0)),
         int(sums.get("kawal_internal_errors_total", 0)),
+        _remote(sums),
+    )
+
+
+def _remote(sums: Mapping[str, float]) -> RemoteFigures | None:
+    if "kawal_remote_rounds_total" not in sums:
+        return None
+    return RemoteFigures(
+        sums.get("kawal_remote_lag_seconds"),
+        int(sums.get("kawal_remote_segments_missing", 0)),
+        int(sums.get("kawal_remote_failures_total", 0)),
+        bool(sums.get("kawal_remote_stopped", 0)),
     )
 
 

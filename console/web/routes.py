@@ -13,6 +13,7 @@ from console.web.fields import name_of
 from console.web.pages import (
     acls,
     alias,
+    audit,
     columns,
     database_changes,
     databases,
@@ -24,6 +25,7 @@ from console.web.pages import (
     health,
     login,
     logs,
+    message,
     overview,
     partitions,
     preferences,
@@ -34,8 +36,10 @@ from console.web.pages import (
     records,
     sample,
     searching,
+    splits,
     sql,
     tail,
+    tokens,
     topic,
     topic_changes,
     topic_config,
@@ -77,6 +81,10 @@ PAGES = (
     acls,
     users,
     quotas,
+    splits,
+    message,
+    tokens,
+    audit,
 )
 """The modules of pages; each has its own ROUTES."""
 

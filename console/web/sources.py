@@ -21,11 +21,11 @@ from views.errors import ViewError
 from views.plan import Plan, restore_plan
 from views.statement import Kind, parse_view
 
-COLUMNS, SQL, ALIAS, SCHEMA, FORMAT = (
-    "kawal.columns", "kawal.sql", "kawal.alias.of", "kawal.schema", "kawal.value.format",
+COLUMNS, SQL, ALIAS, SCHEMA, FORMAT, IDS = (
+    "kawal.columns", "kawal.sql", "kawal.alias.of", "kawal.schema", "kawal.value.format", "kawal.message.ids",
 )  # fmt: skip
 CLEANUP: Final = "cleanup.policy"
-KEYS: Final = (COLUMNS, SQL, ALIAS, SCHEMA, FORMAT, CLEANUP)
+KEYS: Final = (COLUMNS, SQL, ALIAS, SCHEMA, FORMAT, CLEANUP, IDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Source:
     is_view: bool = False
     compacted: bool = False
     mask: TopicMask = NO_MASK
+    has_ids: bool = False
+    """Whether its messages have ids."""
     problem: str = ""
     """Why its configurations are not known."""
 
@@ -68,13 +70,16 @@ def source_of(bootstrap: str, topic: str, masks: Masks) -> Source:
         return Source(topic, mask=EVERYTHING if masks else own, problem=error.problem)
     framed = configs.get(FORMAT) == "registry"
     compacted = "compact" in (configs.get(CLEANUP) or "")
-    return Source(topic, columns, framed, compacted=compacted, mask=own)
+    has_ids = configs.get(IDS) == "true"
+    return Source(topic, columns, framed, compacted=compacted, mask=own, has_ids=has_ids)
 
 
 def _alias(bootstrap: str, topic: str, of: str, masks: Masks) -> Source:
     source = source_of(bootstrap, of, masks)
     mask = joined_masks(masks.of(topic), source.mask)
-    return Source(topic, source.columns, source.framed, of, True, source.compacted, mask, source.problem)
+    return Source(
+        topic, source.columns, source.framed, of, True, source.compacted, mask, problem=source.problem
+    )
 
 
 def _view(bootstrap: str, topic: str, configs: dict[str, str], masks: Masks) -> Source:
@@ -88,7 +93,7 @@ def _view(bootstrap: str, topic: str, configs: dict[str, str], masks: Masks) -> 
     columns = _columns_of(schema) if plan.output is not None else source.columns
     mask = joined_masks(masks.of(topic), mask_of_view(plan, source.mask))
     framed = source.framed and plan.output is None
-    return Source(topic, columns, framed, reads, True, source.compacted, mask, source.problem)
+    return Source(topic, columns, framed, reads, True, source.compacted, mask, problem=source.problem)
 
 
 def _columns_of(schema: dict[str, Any]) -> Columns | None:

@@ -47,6 +47,20 @@ class TopicFacts(NamedTuple):
     """Whether it is computed: its offsets are its source's, and leave gaps."""
     settings_problem: str
 
+    def has(self, name: str, *values: str) -> bool:
+        """Whether a setting has one of these values."""
+        return any(setting.name == name and setting.value in values for setting in self.settings)
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether its messages have ids."""
+        return self.has("kawal.message.ids", "true")
+
+    @property
+    def splits(self) -> bool:
+        """Whether its partitions split."""
+        return self.has("kawal.partition.autosplit.mode", "up", "paused")
+
 
 def facts_of(bootstrap: str, name: str) -> TopicFacts:
     """Return what there is to know of a topic.  Raises: PageError when there is none; CommandError."""

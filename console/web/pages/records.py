@@ -16,6 +16,7 @@ from console.web.fields import path_to
 from console.web.kept_bars import KeptBars, TimeBar
 from console.web.looks import Look
 from console.web.masks import Masks, TopicMask
+from console.web.message_ids import id_at
 from console.web.pages.searching import search_view
 from console.web.pages.topic import TOPICS
 from console.web.ranges import Asked, Range, asked_of, positions_text, range_of
@@ -90,6 +91,9 @@ async def record(visit: Visit) -> Answer:
         return View(
             title="No such record", template="no_record.html", context=context, crumbs=crumbs, status=404
         )
+    message_id = ""
+    if source.has_ids:
+        message_id = await visit.kafka.run(id_at, visit.kafka.bootstrap, place, offset)
     headers = [(name, value_text(value)) for name, value in found.headers]
     return View(
         title=f"{place.partition}:{offset}",
@@ -97,6 +101,7 @@ async def record(visit: Visit) -> Answer:
         context={
             **context,
             "source": source,
+            "message_id": message_id,
             "key": value_text(found.key),
             "value": value_text(found.value),
             "headers": headers,

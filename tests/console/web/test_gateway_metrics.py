@@ -7,9 +7,10 @@ import pytest
 from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.server.exposition import render
+from broker.server.remote_exposition import remote_families
 from broker.snapshot import Snapshot
 from console.web import gateway_metrics
-from console.web.gateway_metrics import GatewayFigures, figures_in, read_figures
+from console.web.gateway_metrics import GatewayFigures, RemoteFigures, figures_in, read_figures
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, send
 
@@ -34,6 +35,37 @@ broken line
 
 def test_the_figures_are_added_up_and_the_share_of_syncs_is_told_by_its_class() -> None:
     assert figures_in(TEXT) == GatewayFigures(100, 2.5, 4.0, 3, 7, 5, 1)
+
+
+REMOTE = """\
+kawal_remote_rounds_total 12.0
+kawal_remote_failures_total 3.0
+kawal_remote_segments_missing 2.0
+kawal_remote_stopped 0.0
+kawal_remote_lag_seconds 4.5
+"""
+
+
+def test_the_copy_in_an_object_store_is_told_where_there_is_one() -> None:
+    assert figures_in(TEXT).remote is None
+    assert figures_in(TEXT + REMOTE).remote == RemoteFigures(4.5, 2, 3, False)
+    stopped = REMOTE.replace("stopped 0.0", "stopped 1.0").replace("kawal_remote_lag_seconds 4.5\n", "")
+    assert figures_in(stopped).remote == RemoteFigures(None, 2, 3, True)
+
+
+def test_the_copy_s_figures_have_the_names_of_the_metrics() -> None:
+    counts = {
+        "uploaded_bytes": 1,
+        "rounds": 2,
+        "failures": 3,
+        "segments_missing": 4,
+        "stopped": 1,
+        "lag_ms": 5,
+    }
+    told = "\n".join(
+        f"{sample.name} {sample.value}" for family in remote_families(counts) for sample in family.samples
+    )
+    assert figures_in(told).remote == RemoteFigures(0.005, 4, 3, True)
 
 
 def test_without_a_sync_there_is_no_time_of_syncs() -> None:

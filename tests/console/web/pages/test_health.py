@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from console.web.gateway_metrics import GatewayFigures
+from console.web.gateway_metrics import GatewayFigures, RemoteFigures
 from console.web.pages import health
 from console.web.visit import Gateway
 from tests.console.doctor.machine import FakeFacts
@@ -54,6 +54,26 @@ def test_what_the_gateway_counts_is_beside_them(monkeypatch: pytest.MonkeyPatch)
     page = Web(gateway=Gateway(("--data=/nowhere",))).get("/health/findings")
     assert "1,234, 0.8 ms on average, 99 of 100 within 4.19 ms" in page.text
     assert "2 connections by limits, 3 by TLS or a login" in page.text
+
+
+@pytest.mark.parametrize(
+    ("remote", "told"),
+    [
+        (RemoteFigures(4.5, 0, 0, False), "4.5 s old"),
+        (
+            RemoteFigures(4.5, 2, 1, False),
+            "cannot be restored yet : 2 closed segments missing; 1 round failed",
+        ),
+        (RemoteFigures(None, 0, 3, True), "stopped until the next start"),
+        (RemoteFigures(None, 0, 0, False), "not told yet"),
+    ],
+)
+def test_the_copy_in_an_object_store_is_told(
+    monkeypatch: pytest.MonkeyPatch, remote: RemoteFigures, told: str
+) -> None:
+    monkeypatch.setattr("console.web.findings.Facts", FakeFacts)
+    monkeypatch.setattr(health, "read_figures", lambda _: GatewayFigures(0, None, None, 0, 0, 0, 0, remote))
+    assert told in Web(gateway=Gateway(("--data=/nowhere",))).get("/health/findings").text
 
 
 def test_it_is_asked_by_a_console_that_is_read_only() -> None:
