@@ -17,14 +17,14 @@ from broker.catalogue.topics import Topic
 from broker.coordinators.machine import Machine
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps
+from broker.loop.slices import Until, WaitingSteps, after_pause
+from broker.storage.parts import joined_in_thread
 from groups.effects import Stamp
 from protocol.errors import ProtocolError
 from protocol.record_reader import iter_records
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import LogDamaged, WalError
-from wal.segment import FileRange
 from wal.transactions import read_marker
 
 logger = logging.getLogger("kawal.coordinators")
@@ -40,8 +40,6 @@ LOAD_SLICE_NS: Final = 2_000_000
 
 LOAD_AGAIN_MS: Final = 1_000
 """The pause before the retry of a partition that the disk could not read."""
-
-DONE: Final = object()
 
 
 class Loader:
@@ -67,13 +65,16 @@ class Loader:
     def begin(self) -> None:
         """Replay one slice now; the others follow by themselves until everything is loaded."""
         steps = self._steps()
-        if next(steps, DONE) is not DONE:
-            self._loop.scheduler.add_work(steps)
+        try:
+            pause = next(steps)
+        except StopIteration:
+            return
+        self._loop.scheduler.add_work(after_pause(pause, steps))
 
     def _begin_again(self, _now_ms: int) -> None:
         self._loop.scheduler.add_work(self._steps())
 
-    def _steps(self) -> Steps:
+    def _steps(self) -> WaitingSteps:
         replayed_bytes, clock_ns = 0, self._loop.stats.clock_ns
         ends_ns = clock_ns() + LOAD_SLICE_NS
         while self._waiting:
@@ -83,6 +84,9 @@ class Loader:
                 continue
             try:
                 for size_bytes in self._replay(self._waiting[0]):
+                    if isinstance(size_bytes, Until):
+                        yield size_bytes
+                        continue
                     replayed_bytes += size_bytes
                     if replayed_bytes >= LOAD_BYTES_PER_SLICE or clock_ns() > ends_ns:
                         yield
@@ -118,13 +122,13 @@ class Loader:
             return None
         return self._metadata.topics.partition(self._topic, index).vnode.log.damaged_end
 
-    def _replay(self, index: int) -> Iterator[int]:
-        """Replay a partition a record at a time, yielding the size of each in bytes."""
+    def _replay(self, index: int) -> Iterator[int | Until]:
+        """Replay a partition record by record, yielding the bytes of each, and pauses for the disk."""
         partition = self._metadata.topics.partition(self._topic, index)
         offset = partition.log_start
         while offset < partition.high_watermark:
             result = partition.read(offset, LOAD_BYTES_PER_READ)
-            data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+            data = yield from joined_in_thread(result.parts, self._loop.scheduler.offload)
             yield from self._replay_batches(index, data, offset)
             offset = result.next_offset
 

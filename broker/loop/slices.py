@@ -107,7 +107,7 @@ def in_slices(steps: WaitingSteps, count: int, *, per_slice: int = ITEMS_PER_SLI
             continue
     except StopIteration as end:
         return end.value
-    return _from(waits, steps)
+    return after_pause(waits, steps)
 
 
 def begun(steps: WaitingSteps) -> Any:
@@ -118,14 +118,15 @@ def begun(steps: WaitingSteps) -> Any:
     try:
         for _ in range(STEPS_AT_ONCE):
             if (waits := next(steps)) is not None:
-                return _from(waits, steps)
+                return after_pause(waits, steps)
     except StopIteration as end:
         return end.value
     return steps
 
 
-def _from(waits: Until, steps: WaitingSteps) -> WaitingSteps:
-    yield waits
+def after_pause(pause: Until | None, steps: WaitingSteps) -> WaitingSteps:
+    """Return the rest of steps that have come to a pause, that pause included."""
+    yield pause
     return (yield from steps)
 
 

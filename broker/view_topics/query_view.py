@@ -15,6 +15,7 @@ from uuid import UUID
 
 from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs
 from broker.storage.partition import Counted
+from broker.storage.parts import joined_in_thread
 from broker.view_topics.framed_batches import filtered_framed
 from broker.view_topics.opening import with_opened
 from broker.view_topics.routed_reader import RoutedReader
@@ -28,7 +29,6 @@ from broker.view_topics.view_routing import route_of
 from broker.view_topics.view_slices import SliceBudget
 from broker.view_topics.view_stats import ViewCounters
 from protocol.records import BatchHeader, iter_batches, read_batch_header
-from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
@@ -219,7 +219,9 @@ class QueryPartition(ScannedPartition):
         if self._tags is not None:
             cuts: Sequence[Cut] = ()
             if self._inherited is not None and self._topic.growth_ends:
-                yield from self._inherited.steps(partial(teach, self.filtered, budget), self._compactions)
+                yield from self._inherited.steps(
+                    partial(teach, self.filtered, budget, self.host.loop.scheduler.offload), self._compactions
+                )
                 cuts = self._inherited.cuts(self.index)
             history, offset = self._tags.at(offset, self.log_start, self._compactions, cuts)
         elif (reached := self._passed_over(offset)) > offset:
@@ -247,7 +249,9 @@ class QueryPartition(ScannedPartition):
         compaction = self._compacted.compaction
         result = self.vnode.log.read(self.stream_id, offset, SCAN_BYTES)
         aborted = self.vnode.log.producers(self.stream_id).aborted_between(offset, result.next_offset)
-        data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+        data = yield from joined_in_thread(result.parts, self.host.loop.scheduler.offload)
+        if compaction != self._compacted.compaction:
+            return None
         for batch in iter_batches(data):
             header = read_batch_header(batch)
             if header.base_offset >= end:

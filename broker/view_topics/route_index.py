@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.loop.slices import Until, WaitingSteps, in_pairs
+from broker.storage.parts import joined_in_thread
 from broker.view_topics.opening import with_opened
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_cache import KeptRanges
@@ -30,7 +31,6 @@ from broker.view_topics.view_compaction import CompactedSource
 from protocol.records import iter_batches, read_batch_header
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
-from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.storage.vnode import Vnode
@@ -248,7 +248,9 @@ class RouteIndex:
         self.ranges.forget_before(log.log_start(stream_id))
         result = log.read(stream_id, offset, SCAN_BYTES)
         aborted = log.producers(stream_id).aborted_between(offset, max(result.next_offset, offset + 1))
-        data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+        data = yield from joined_in_thread(result.parts, self.host.loop.scheduler.offload)
+        if compaction != self.compaction or self.ranges.find(offset) is not None:
+            return None
         known = self.ranges.next_start(offset)
         end = self.end if known is None else min(known, self.end)
         batches = [

@@ -124,7 +124,10 @@ class TableTags:
             max(entry.base_offset, self._partition.log_start),
             entry.base_offset + entry.record_count,
         )
-        for batch, _ in read_batches(self._partition, offset, len(entry.data)):
+        batches = yield from read_batches(
+            self._partition, offset, len(entry.data), self._host.loop.scheduler.offload
+        )
+        for batch, _ in batches:
             if read_batch_header(batch).base_offset < end:
                 values |= yield from self._values(batch, history)
         return values
@@ -137,8 +140,10 @@ class TableTags:
         Of a batch that compaction may have replaced it learns what is left, and nothing from the original.
         """
         cuts: Sequence[Cut] = ()
+        offload = self._host.loop.scheduler.offload
         if self._topic.growth_ends:
-            yield from self._inherited.steps(partial(teach, self._filtering, budget), self._compactions)
+            teaching = partial(teach, self._filtering, budget, offload)
+            yield from self._inherited.steps(teaching, self._compactions)
             cuts = self._inherited.cuts(self._index)
         compactions, base = self._compactions, entry.base_offset
         target = base + entry.record_count if self._is_replaced(entry) else base
@@ -146,7 +151,7 @@ class TableTags:
         history, begin = self._known.at(first, self._partition.log_start, compactions, cuts)
         # The partition may begin in the middle of the batch.
         if max(begin, history.end) < target:
-            yield from teach(self._filtering, budget, self._partition, history, begin, target)
+            yield from teach(self._filtering, budget, offload, self._partition, history, begin, target)
             if history.end < target or compactions != self._compactions:
                 return None
         return None if history.is_busy(base) else history

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import Offload, Until, WaitingSteps
+from broker.storage.parts import joined_in_thread
 from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.view_slices import SliceBudget
 from protocol.records import iter_batches, read_batch_header
-from wal.segment import FileRange
 
 if TYPE_CHECKING:
     from broker.storage.partition import Partition
@@ -25,6 +25,7 @@ BYTES_PER_OFFSET: Final = 1024
 def teach(
     filtering: Filtering,
     budget: SliceBudget,
+    offload: Offload,
     partition: Partition,
     history: TagHistory,
     start: int,
@@ -37,7 +38,8 @@ def teach(
     """
     offset = max(start, partition.log_start)
     while offset < end:
-        batches = read_batches(partition, offset, min(SCAN_BYTES, (end - offset) * BYTES_PER_OFFSET))
+        size_bytes = min(SCAN_BYTES, (end - offset) * BYTES_PER_OFFSET)
+        batches = yield from read_batches(partition, offset, size_bytes, offload)
         if not batches:
             break
         for batch, is_hidden in batches:
@@ -59,12 +61,14 @@ def teach(
         history.passed(end)
 
 
-def read_batches(partition: Partition, offset: int, max_bytes: int) -> list[tuple[memoryview, bool]]:
+def read_batches(
+    partition: Partition, offset: int, max_bytes: int, offload: Offload
+) -> Generator[Until, None, list[tuple[memoryview, bool]]]:
     """Return the batches at an offset, and of each whether it is hidden from views."""
     log, stream_id = partition.vnode.log, partition.stream_id
     result = log.read(stream_id, offset, max_bytes)
     aborted = log.producers(stream_id).aborted_between(offset, result.next_offset)
-    data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
+    data = yield from joined_in_thread(result.parts, offload)
     batches = []
     for batch in iter_batches(data):
         header = read_batch_header(batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.loop.slices import Steps
+from broker.loop.slices import Steps, run_here
 from broker.view_topics.tag_teaching import taught, teach
 from broker.view_topics.view_slices import SliceBudget
 from protocol.records import read_batch_header
@@ -40,19 +40,19 @@ class Evaluation:
 
 def test_batches_are_shown_once_and_hidden_ones_are_passed() -> None:
     partition, evaluation, history = made().partition("t"), Evaluation(), TagHistory(0)
-    finished(teach(evaluation, SliceBudget(), partition, history, 0, 1))
+    finished(teach(evaluation, SliceBudget(), run_here, partition, history, 0, 1))
     assert (evaluation.seen, history.end) == ([0], 1)
-    finished(teach(evaluation, SliceBudget(), partition, history, 0, 5))
+    finished(teach(evaluation, SliceBudget(), run_here, partition, history, 0, 5))
     assert (evaluation.seen, history.end) == ([0, 1, 4], 5)
-    finished(teach(evaluation, SliceBudget(), partition, history, 0, 5))
+    finished(teach(evaluation, SliceBudget(), run_here, partition, history, 0, 5))
     assert evaluation.seen == [0, 1, 4]
 
 
 def test_the_rest_is_left_while_another_fetch_teaches() -> None:
     partition, evaluation, history = made().partition("t"), Evaluation(), TagHistory(0)
-    other = teach(evaluation, SliceBudget(), partition, history, 0, 5)
+    other = teach(evaluation, SliceBudget(), run_here, partition, history, 0, 5)
     next(iter(other))
-    finished(teach(evaluation, SliceBudget(), partition, history, 0, 5))
+    finished(teach(evaluation, SliceBudget(), run_here, partition, history, 0, 5))
     assert (evaluation.seen, history.end) == ([0], 0)
 
 
@@ -64,5 +64,5 @@ def test_a_batch_that_is_given_up_is_learned_by_the_next() -> None:
     assert history.is_busy(0)
     steps.close()
     assert not history.is_busy(0)
-    finished(teach(evaluation, SliceBudget(), partition, history, 0, 5))
+    finished(teach(evaluation, SliceBudget(), run_here, partition, history, 0, 5))
     assert history.end == 5
