@@ -1,4 +1,4 @@
-"""The error codes in an answer: the fields called `error_code`, whatever the message, wherever they are.
+"""The error codes in an answer: the fields called as `FIELDS` says, whatever the message, wherever they are.
 
 Every answer is searched, so the search is code generated for its class at the first use, as the codecs of
 hot messages are (protocol/compiled.py): nested loops, 0.1 us for an answer about one partition.
@@ -14,7 +14,8 @@ from protocol.schema import ArrayOf, Declaration, Kind, declaration
 
 Look = Callable[[Any], list[int] | None]
 
-FIELD: Final = "error_code"
+FIELDS: Final = ("error_code", "partition_error_code")
+"""The second is that of AddPartitionsToTxn."""
 
 NEVER_WRONG: Final = frozenset({"MetadataResponsePartition"})
 """Structs that are not searched: one node leads all partitions, and an answer may have 100,000 of them."""
@@ -46,8 +47,9 @@ def _make_look(cls: type[Any]) -> Look:
 def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
     """Yield the lines of code that search the object called `name`."""
     indent = "    " * depth
-    if any(field.name == FIELD for field in declared.fields):
-        yield f"{indent}if {name}.{FIELD}: found.append(int({name}.{FIELD}))"
+    for field in declared.fields:
+        if field.name in FIELDS:
+            yield f"{indent}if {name}.{field.name}: found.append(int({name}.{field.name}))"
     for field in declared.fields:
         inner = _struct_in(field.kind)
         if inner is None or inner.cls.__name__ in NEVER_WRONG:

@@ -8,6 +8,11 @@ from broker.connections.response_errors import error_codes
 from broker.handlers import APIS
 from protocol.api_keys import ApiKey
 from protocol.messages import response_type
+from protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopicResult,
+)
 from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from protocol.messages.describe_log_dirs import DescribeLogDirsResponse
 from protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -45,6 +50,15 @@ def test_errors_are_found_in_lists_of_one_level() -> None:
         responses=[DeletableTopicResult(name="a", error_code=3), DeletableTopicResult(name="b")]
     )
     assert error_codes(answer) == [3]
+
+
+def test_errors_of_partitions_added_to_a_transaction_are_told() -> None:
+    results = [
+        AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+        for index, code in enumerate((0, 51))
+    ]
+    topic = AddPartitionsToTxnTopicResult(name="t", results_by_partition=results)
+    assert error_codes(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=[topic])) == [51]
 
 
 def test_partitions_of_metadata_are_not_looked_through() -> None:
