@@ -162,6 +162,7 @@ class SharePartition:
         first, last = batch
         now_ms, until_ms = times
         begins = True
+        before: Facts | None = None
         for part in self._ranges.within(first, last) if first < self.end else ():
             if portion.is_full:
                 break
@@ -169,7 +170,8 @@ class SharePartition:
                 low, high = max(part.first, first), min(part.last, last)
                 count = portion.take(high - low + 1, part.facts.delivery_count, record_bytes)
                 if count:
-                    facts = _held(wish, part.facts, until_ms, record_bytes)
+                    if part.facts != before:
+                        before, facts = part.facts, _held(wish, part.facts, until_ms, record_bytes)
                     if low == part.first and low + count - 1 == part.last:
                         part.facts = facts
                     else:
