@@ -58,7 +58,8 @@ def examples() -> list[tuple[str, str, dict[str, str]]]:
 
 def test_the_examples_are_accepted() -> None:
     gateway = Gateway()
-    create(gateway.client(), "jobs")
+    for name in ("jobs", "dlq.jobs"):
+        create(gateway.client(), name)
     assert len(examples()) >= 6
     for kind, name, settings in examples():
         configs = [
