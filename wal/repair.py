@@ -33,6 +33,7 @@ from wal.recovery_report import Fault, FaultKind
 from wal.scan import survey_after
 from wal.segment import (
     ANOTHER_HISTORY,
+    DAMAGED_SUFFIX,
     INDEX_SUFFIX,
     REPAIRED,
     SUFFIX,
@@ -48,8 +49,6 @@ from wal.unreadable import PatientReader
 
 FAULTS_MAX = 10_000
 """The most damages repaired in one run; a log with more is not worth repairing frame by frame."""
-
-DAMAGED_SUFFIX = ".damaged"
 
 
 @dataclass(slots=True)

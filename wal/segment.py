@@ -25,6 +25,9 @@ DELETED_SUFFIX = ".deleted"
 SPARE = "spare.tmp"
 """The name of the file that reserves room for a segment that does not exist yet."""
 
+DAMAGED_SUFFIX = ".damaged"
+"""The end of the names that a repair gives to files of which nothing can be used in their place."""
+
 ANOTHER_HISTORY = "restored"
 """A file that a restore or a repair leaves: the next start begins leader epochs."""
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from wal.disk import Disk
 from wal.errors import ForeignDirectory, MetadataLost
+from wal.misplaced import LogPlace, put_back
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
 from wal.segment import ANOTHER_HISTORY
@@ -45,8 +46,12 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
         secret = read_marker(disk, f"{path}/{MARKER}").secret.encode()
         catalogue = LogOptions(identity=secret, segment_bytes=META_SEGMENT_BYTES)
         meta = f"{path}/{META}"
-        yield RepairedLog(meta, repair(disk, meta, options=catalogue, now_ms=now_ms, accept_loss=accept_loss))
-        for database, vnode_id in vnodes_in(disk, path):
+        vnodes = list(vnodes_in(disk, path))
+        logs = [LogPlace(vnode_path(path, database, vnode_id), vnode_id) for database, vnode_id in vnodes]
+        moved = put_back(disk, [LogPlace(meta, 0), *logs]) if accept_loss else {}
+        report = repair(disk, meta, options=catalogue, now_ms=now_ms, accept_loss=accept_loss)
+        yield _told(meta, report, moved)
+        for database, vnode_id in vnodes:
             directory = vnode_path(path, database, vnode_id)
             used = UsedVnodes(disk, meta)
             if used.has_lost_its_files(database, vnode_id, directory):
@@ -59,6 +64,11 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
                 continue
             options = LogOptions(identity=secret, vnode_id=vnode_id)
             report = repair(disk, directory, options=options, now_ms=now_ms, accept_loss=accept_loss)
-            yield RepairedLog(directory, report)
+            yield _told(directory, report, moved)
     finally:
         lock.release()
+
+
+def _told(directory: str, report: RepairReport, moved: dict[str, list[str]]) -> RepairedLog:
+    report.damages[:0] = moved.get(directory, ())
+    return RepairedLog(directory, report)

@@ -1,0 +1,159 @@
+"""Segments that do not lie under their own name: a repair puts them back, as their frames are intact.
+
+A segment's header tells its vnode and its first version, so a file whose name says otherwise was renamed, or
+has changed places with another.  It belongs to the log that has the segment before or after it: one repeats
+the crc of the other's last frame.  It goes back there, if no other file has its name and its place.
+
+    all of them        renamed to <name>.wal.found, where they belong        directories synced
+    each               renamed to <name>.wal, or *.damaged if that is there  directory synced
+
+A crash between leaves *.found files, which the next repair takes up.  Until then the segments are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from wal.disk import Disk
+from wal.format import FIRST_FRAME_POSITION, decode_segment_start, seed_of
+from wal.scan import Scan
+from wal.segment import DAMAGED_SUFFIX, SUFFIX, base_version_of, segment_name
+from wal.unreadable import PatientReader
+
+FOUND_SUFFIX: Final = ".found"
+
+
+class LogPlace(NamedTuple):
+    """A log's directory and the id of its vnode, which the headers of its segments have."""
+
+    directory: str
+    vnode_id: int
+
+
+class _Found(NamedTuple):
+    """A segment, as its file tells it."""
+
+    place: LogPlace
+    name: str
+    vnode_id: int
+    base_version: int
+    base_sequence: int
+    previous_crc: int
+    salt: int
+
+    @property
+    def path(self) -> str:
+        return f"{self.place.directory}/{self.name}"
+
+    @property
+    def is_misplaced(self) -> bool:
+        own = self.vnode_id, segment_name(self.base_version)
+        return own != (self.place.vnode_id, self.name)
+
+
+def put_back(disk: Disk, logs: Iterable[LogPlace]) -> dict[str, list[str]]:
+    """Give misplaced segments of these logs their places again; return what was done, by directory.
+
+    Raises: DiskError.
+    """
+    places = list(logs)
+    done: dict[str, list[str]] = {}
+    folders = set()
+    for segment, home in _homes(disk, places):
+        wanted = f"{home.directory}/{segment_name(segment.base_version)}"
+        if segment.path != wanted + FOUND_SUFFIX:
+            disk.rename(segment.path, wanted + FOUND_SUFFIX)
+        done.setdefault(home.directory, []).append(
+            f"{segment.path} is the segment {wanted}, and was put back"
+        )
+        folders |= {segment.place.directory, home.directory}
+    for folder in sorted(folders):
+        disk.sync_directory(folder)
+    for place in places:
+        _place_found(disk, place.directory)
+    return done
+
+
+def _homes(disk: Disk, places: list[LogPlace]) -> list[tuple[_Found, LogPlace]]:
+    """Return the misplaced segments that have a place, each with its log."""
+    every = [found for place in places for found in _segments(disk, place)]
+    strays = [segment for segment in every if segment.is_misplaced]
+    if not strays:
+        return []
+    ends = {segment.path: _end(disk, segment) for segment in every}
+    settled = {(segment.place, segment) for segment in every if not segment.is_misplaced}
+    while found := next(_settling(strays, places, settled, ends), None):
+        place, segment = found
+        settled.add((place, segment))
+        strays.remove(segment)
+    return [(segment, place) for place, segment in settled if segment.is_misplaced]
+
+
+def _settling(
+    strays: list[_Found],
+    places: list[LogPlace],
+    settled: set[tuple[LogPlace, _Found]],
+    ends: dict[str, tuple[int, int]],
+) -> Iterator[tuple[LogPlace, _Found]]:
+    """Yield segments that follow or precede one that is settled in a log, then two of one directory."""
+    taken = {(place, segment.base_version) for place, segment in settled}
+    for segment in strays:
+        for place in places:
+            if place.vnode_id != segment.vnode_id or (place, segment.base_version) in taken:
+                continue
+            if any(where == place and _are_neighbours(segment, other, ends) for where, other in settled):
+                yield place, segment
+    for segment in strays:
+        place = segment.place
+        if place.vnode_id == segment.vnode_id and (place, segment.base_version) not in taken:
+            others = (other for other in strays if other.place == place)
+            if any(_are_neighbours(segment, other, ends) for other in others):
+                yield place, segment
+
+
+def _are_neighbours(one: _Found, other: _Found, ends: dict[str, tuple[int, int]]) -> bool:
+    """Return whether a segment repeats the crc of the last frame of the other, and begins after it."""
+    return ends[other.path] == (one.base_sequence, one.previous_crc) or ends[one.path] == (
+        other.base_sequence,
+        other.previous_crc,
+    )
+
+
+def _segments(disk: Disk, place: LogPlace) -> Iterable[_Found]:
+    for name in disk.list(place.directory):
+        if base_version_of(name.removesuffix(FOUND_SUFFIX)) is None:
+            continue
+        file = disk.open(f"{place.directory}/{name}", read_only=True)
+        try:
+            header, _ = decode_segment_start(PatientReader(file).read_at(0, FIRST_FRAME_POSITION))
+        finally:
+            file.close()
+        if header is not None:
+            yield _Found(
+                place, name, header.vnode_id, header.base_version, header.base_sequence, header.previous_crc,
+                header.salt,
+            )  # fmt: skip
+
+
+def _end(disk: Disk, segment: _Found) -> tuple[int, int]:
+    """Return the frame after the segment's last one, and the crc of that: its successor repeats both."""
+    file = disk.open(segment.path, read_only=True)
+    sequence, crc = segment.base_sequence, 0
+    try:
+        start, seed = FIRST_FRAME_POSITION, seed_of(segment.salt)
+        for frame in Scan(file, seed=seed, position=start, sequence=sequence, skim=True):
+            sequence, crc = frame.next_sequence, frame.header_crc
+    finally:
+        file.close()
+    return sequence, crc
+
+
+def _place_found(disk: Disk, directory: str) -> None:
+    names = [name for name in disk.list(directory) if name.endswith(SUFFIX + FOUND_SUFFIX)]
+    for name in names:
+        wanted = f"{directory}/{name.removesuffix(FOUND_SUFFIX)}"
+        taken = disk.exists(wanted)
+        disk.rename(f"{directory}/{name}", wanted + DAMAGED_SUFFIX if taken else wanted)
+    if names:
+        disk.sync_directory(directory)
