@@ -115,7 +115,8 @@ def log_number(directory: str) -> int:
     """
     parent, _, name = directory.rpartition("/")
     vnode_id = name.removeprefix(VNODE_PREFIX)
-    return crc32c((f"{parent.rpartition('/')[2]}/{name}" if vnode_id != name else name).encode())
+    relative = f"{parent.rpartition('/')[2]}/{name}" if vnode_id != name else name
+    return int(crc32c(relative.encode()))
 
 
 def own_checkpoint(data: bytes, directory: str) -> Checkpoint | None:

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from wal.catalogue import Catalogue
-from wal.checkpoint import META, VNODE_PREFIX
+from wal.checkpoint import META as META
+from wal.checkpoint import VNODE_PREFIX as VNODE_PREFIX
 from wal.disk import Disk, Lock, LockHeld, NoSuchFile
 from wal.disk_errors import DiskError
 from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing

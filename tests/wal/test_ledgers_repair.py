@@ -84,8 +84,7 @@ def content_at(log: VnodeLog, stream_id: int, offset: int) -> bytes | None:
     if not log.log_start(stream_id) <= offset < log.high_watermark(stream_id):
         return None
     data = b"".join(
-        bytes(part.read() if hasattr(part, "read") else part)  # type: ignore[union-attr]
-        for part in log.read(stream_id, offset, 1).parts
+        bytes(part.read() if hasattr(part, "read") else part) for part in log.read(stream_id, offset, 1).parts
     )
     entry = next(iter(entries_in(data, 1 << 60)), None)
     size = int.from_bytes(data[8:12], "big") + 12
