@@ -142,6 +142,7 @@ class PartitionTree:
     __slots__ = (
         "_bits",
         "_bounds",
+        "_deepest",
         "_epochs",
         "_leaves",
         "_root_of",
@@ -158,8 +159,10 @@ class PartitionTree:
         self.in_levels = True
         """Whether partitions were split in their order, and in the middle: all before one is split again."""
         self._bits = (HASH_MASK // root_count).bit_length()
-        # The partitions of hashes modulo its length; without any, the bounds decide.
-        self._table: list[int] = list(range(root_count)) if root_count <= TABLE_MAX else []
+        # The bits of a place that decide, at most.
+        self._deepest = 0
+        # The partitions of hashes modulo its length, made when needed; if it is empty, the bounds decide.
+        self._table: list[int] | None = None
         self.splits: list[Split] = []
         self.successions: tuple[Split, ...] = ()
         """Those of them that gave each root a successor, if any."""
@@ -194,7 +197,10 @@ class PartitionTree:
         self.splits.append(split)
         if split.is_succession:
             self.successions += (split,)
-        self._table = self._made_table()
+        if split.bound:
+            lowest_bit = (split.bound & -split.bound).bit_length()
+            self._deepest = max(self._deepest, self._bits + 1 - lowest_bit)
+        self._table = None
 
     def root_of(self, partition: int) -> int:
         """Return the partition that one goes back to."""
@@ -221,20 +227,11 @@ class PartitionTree:
         return count - (self.root_count << (count // self.root_count).bit_length() - 1)
 
     def _made_table(self) -> list[int]:
-        """Return the partitions of hashes, modulo the table's length; nothing if it would be long."""
-        deepest = max(
-            (
-                self._bits + 1 - (bound & -bound).bit_length()
-                for bounds in self._bounds
-                for bound in bounds[1:]
-                if bound
-            ),
-            default=0,
-        )
-        size = self.root_count << deepest
-        if size > TABLE_MAX:
-            return []
-        return [self._found(hashed % self.root_count, hashed) for hashed in range(size)]
+        """Make the partitions of hashes, modulo the table's length; nothing if it would be long."""
+        size = self.root_count << self._deepest
+        hashes = range(size if size <= TABLE_MAX else 0)
+        self._table = [self._found(hashed % self.root_count, hashed) for hashed in hashes]
+        return self._table
 
     def leaf(self, root: int, hashed: int) -> int:
         """Return the partition, below a root, that takes a hash."""
@@ -245,13 +242,15 @@ class PartitionTree:
 
     def of(self, hashed: int) -> int:
         """Return the partition that takes a key of this hash."""
-        if table := self._table:
+        table = self._table if self._table is not None else self._made_table()
+        if table:
             return table[hashed % len(table)]
         return self.leaf(hashed % self.root_count, hashed)
 
     def of_many(self, hashes: Iterable[int]) -> list[int]:
         """Return the partitions that take keys of these hashes; 0.04 µs for each."""
-        if not (table := self._table):
+        table = self._table if self._table is not None else self._made_table()
+        if not table:
             return [self.of(hashed) for hashed in hashes]
         size = len(table)
         return [table[hashed % size] for hashed in hashes]

@@ -34,6 +34,8 @@ class Found(NamedTuple):
 
     offset: int
     at_record: bool
+    is_sure: bool = True
+    """Whether that was read; what cannot be read counts as a record."""
 
 
 class NodeSplits:
@@ -45,6 +47,8 @@ class NodeSplits:
         self._shares = shares
         # By stream and child: the offset in the parent from which on there is no record before the cut.
         self._clear_from: dict[tuple[int, int], int] = {}
+        # The offset in the parent from which on there is one; so there is from any before.
+        self._record_from: dict[tuple[int, int], int] = {}
         self._scanned: set[tuple[int, int]] = set()
         self.topics: Mapping[str, Topic] = metadata.catalogue.split_topics
 
@@ -59,8 +63,12 @@ class NodeSplits:
         key = (partition.stream_id, split.child)
         if start >= end or start >= self._clear_from.get(key, end):
             return True
+        if start <= self._record_from.get(key, -1):
+            return False
         found = first_record(partition, start, end)
         if found.at_record:
+            if found.is_sure:
+                self._record_from[key] = found.offset
             return False
         if found.offset < end:
             # Very many batches without records: the rest is looked at beside other work.
@@ -118,7 +126,7 @@ def first_record(partition: Partition, start: int, end: int) -> Found:
         found = partition.read(start, LOOK_BYTES, end=end)
         parts = [part.read() if isinstance(part, FileRange) else part for part in found.parts]
         if not parts:
-            return Found(start, at_record=True)
+            return Found(start, at_record=True, is_sure=False)
         for batch in (batch for part in parts for batch in iter_batches(part)):
             header = read_batch_header(batch)
             if header.base_offset >= end:
@@ -131,5 +139,5 @@ def first_record(partition: Partition, start: int, end: int) -> Found:
                     return Found(start, at_record=True)
             start = header.last_offset + 1
     except (WalError, DiskError, Malformed):
-        return Found(start, at_record=True)
+        return Found(start, at_record=True, is_sure=False)
     return Found(start, at_record=False)

@@ -128,3 +128,20 @@ def test_a_successor_is_only_made_of_a_root() -> None:
     tree = PartitionTree(1, [Split(0, 1, 10, 0, 0)])
     with pytest.raises(AssertionError):
         tree.apply(Split(1, 2, 10, 0, 0))
+
+
+def test_splits_that_are_replayed_make_no_table_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    real = PartitionTree._made_table
+
+    def counted(tree: PartitionTree) -> list[int]:
+        made.append(len(tree.splits))
+        return real(tree)
+
+    monkeypatch.setattr(PartitionTree, "_made_table", counted)
+    tree = PartitionTree(4)
+    for _ in range(60):
+        split(tree, tree.next_of_level)
+    assert made == []
+    assert [tree.of(hashed) for hashed in range(64)] == list(range(64))
+    assert made == [60]

@@ -28,6 +28,7 @@ from tests.broker.kit import producing, send
 from tests.broker.shares import ACCEPT, Member, configure, values
 from tests.broker.splits import HIGH, LOW, keyed, split, split_topic
 from tests.broker.topic_requests import altered
+from wal.errors import LogFailed
 
 
 class Consumer:
@@ -355,6 +356,47 @@ def test_records_are_looked_for_between_two_offsets(gateway: Gateway) -> None:
     send(client, "t", keyed((HIGH, b"2"), producer=(7, 0, 2)))
     partition = gateway.partition("t")
     assert partition.log_end == 3
-    found = [first_record(partition, start, 3) for start in range(3)]
+    found = [first_record(partition, start, 3)[:2] for start in range(3)]
     assert found == [(0, True), (3, False), (3, False)]
     assert altered(client, "t", "kawal.partition.autosplit.mode", "up") == (0, "")
+
+
+def test_a_record_that_was_found_is_not_looked_for_again(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = gateway.client()
+    topic_id = split_topic(client)
+    fill(client)
+    split(client)
+    looks: list[int] = []
+
+    def counted(partition: Any, start: int, end: int) -> Any:
+        looks.append(start)
+        return first_record(partition, start, end)
+
+    monkeypatch.setattr("broker.coordinators.node_splits.first_record", counted)
+    consumer = Consumer(gateway, topic_id)
+    for _ in range(5):
+        consumer.commit((0, 2))
+    assert consumer.commit((0, 1)) == [0]
+    assert looks == [0, 2]
+    assert consumer.commit((0, 4)) == [0, 1]
+
+
+def test_what_could_not_be_read_is_read_again(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = gateway.client()
+    topic_id = split_topic(client)
+    split(client)
+    send(client, "t", keyed((HIGH, b"5"), producer=(7, 0, 0)))
+    split(client)
+    partition = gateway.partition("t")
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise LogFailed("a read failed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(partition), "read", refuse)
+        consumer = Consumer(gateway, topic_id)
+        assert 2 not in consumer.held
+    gateway.advance(LOOK_AGAIN_MS)
+    assert consumer.beat() == [0, 1, 2]
