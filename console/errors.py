@@ -33,6 +33,9 @@ class Refused(CommandError):
         super().__init__(sentence)
         self.code = code
 
+    def __reduce__(self) -> tuple[type[Refused], tuple[int, str]]:
+        return type(self), (self.code, str(self))
+
 
 class Interrupted(CommandError):
     """Ctrl-C, with what was done until then."""

@@ -11,3 +11,6 @@ class PageError(CommandError):
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
+
+    def __reduce__(self) -> tuple[type[PageError], tuple[int, str]]:
+        return type(self), (self.status, str(self))

@@ -27,8 +27,9 @@ from console.exchange import api_of
 from console.link import Link, LinkLost
 from console.outgoing import NotAllowed, under
 from console.security import PLAIN, Security
-from console.web.idle_thread import in_idle_thread
 from console.web.read_only import changes_nothing
+from console.web.search_bounds import Bounds
+from console.web.search_job import Job, Way
 from console.wire import ask as ask_server
 from console.wire import not_kawal
 from protocol.api_keys import PRIVATE_FROM, ApiKey
@@ -43,6 +44,12 @@ CLIENT_ID: Final = "kawal-console"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Connect = Callable[[str], Link]
+RunJob = Callable[[Job], Any]
+
+
+def at_once(job: Job) -> Any:
+    """Do a job in this thread."""
+    return job.work(*job.args, job.bounds)
 
 
 def connect(address: str) -> Link:
@@ -54,13 +61,24 @@ class KafkaDoor:
     """The way to one cluster for all who use the console."""
 
     def __init__(
-        self, bootstrap: str, *, read_only: bool = False, alone: bool = False, connect: Connect = connect
+        self,
+        bootstrap: str,
+        *,
+        read_only: bool = False,
+        alone: bool = False,
+        connect: Connect = connect,
+        search: RunJob = at_once,
     ) -> None:
-        """Make a door; `alone`: the broker is one node, reached at `bootstrap` whatever it calls itself."""
+        """Make a door.
+
+        `alone`: the broker is one node, reached at `bootstrap` whatever it calls itself; `search` does the
+        jobs that take a processor for seconds.
+        """
         self.bootstrap = bootstrap
         self.read_only = read_only
         self.alone = alone
         self.connect = connect
+        self.search = search
         self.threads = trio.CapacityLimiter(THREADS)
         self.streams = trio.CapacityLimiter(STREAMS_MAX)
 
@@ -105,11 +123,16 @@ class Kafka:
         """
         return await self._in_thread(self._door.threads, partial(work, *args, **kwargs))
 
-    async def search(
-        self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Result:
-        """Run work that may take a processor for seconds, as `run` does but after all other threads."""
-        return await self.run(in_idle_thread, partial(work, *args, **kwargs))
+    async def search(self, work: Callable[..., Result], *args: Any, bounds: Bounds) -> Result:
+        """Run work that may take a processor for seconds, where no page waits for it.
+
+        It is called as `work(*args, bounds)`; it and all of these must be such that pickle can send them.
+        Raises: as `run`.
+        """
+        door = self._door
+        way = Way(door.bootstrap, self.security, door.read_only, door.alone)
+        found: Result = await self.run(door.search, Job(work, args, bounds, way))
+        return found
 
     async def follow(
         self, work: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs

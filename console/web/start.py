@@ -14,6 +14,7 @@ from console.web.hand_over import HandOver, read_hand_over
 from console.web.kafka_door import KafkaDoor
 from console.web.masks import Mask, Masks, parse_mask
 from console.web.process import IDLE_SECONDS, go_before_the_log, serve
+from console.web.search_processes import SearchProcesses
 from console.web.site import Console
 from console.web.visit import Gateway, Settings
 
@@ -85,5 +86,6 @@ def _handed_settings(given: HandOver, host: str, flags: tuple[str, ...]) -> Sett
 
 
 def _console(settings: Settings, security: Security, *, alone: bool) -> Console:
-    door = KafkaDoor(settings.bootstrap, read_only=settings.read_only, alone=alone)
+    search = SearchProcesses().run
+    door = KafkaDoor(settings.bootstrap, read_only=settings.read_only, alone=alone, search=search)
     return Console(settings, door, security=security)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from console.web.errors import PageError
 from console.web.fields import path_to, with_query
-from console.web.kept_bars import KeptBars, TimeBar
+from console.web.kept_bars import TimeBar
+from console.web.looking import look_for
 from console.web.looks import Look
 from console.web.masked_plans import mask_of_view
 from console.web.pages.topic import TOPICS
-from console.web.ranges import Asked, Range, asked_of, positions_text, range_of
+from console.web.ranges import Asked, Range, asked_of, positions_text
 from console.web.record_table import alias_link, bar_links, bars_of, look_of, rows_of
-from console.web.search import Search, SearchFound
+from console.web.search import SearchFound
 from console.web.search_bounds import Bounds
 from console.web.search_turns import turn
 from console.web.sources import Source, source_of
@@ -24,7 +25,7 @@ from console.web.statements import (
     quoted,
     search_statement,
 )
-from console.web.visit import ROWS_MAX, Answer, Crumb, View, Visit, get
+from console.web.visit import Answer, Crumb, View, Visit, get
 from views.statement import Kind
 
 
@@ -34,7 +35,8 @@ async def search_view(visit: Visit, asked: Asked, source: Source) -> View:
     compiled = compile_search(source, where)
     shown = named_columns(visit.query.one("cols"))
     sql = "" if source.is_view else search_statement(source.topic, where, shown)
-    return await _search(visit, asked, source, compiled, sql, look_of(visit, source))
+    text = search_statement(source.topic, where)
+    return await _search(visit, asked, source, compiled, text, sql, look_of(visit, source))
 
 
 async def unfit(visit: Visit) -> Answer:
@@ -51,23 +53,26 @@ async def unfit(visit: Visit) -> Answer:
     if isinstance(compiled, Mistake):
         raise PageError(400, compiled.sentence)
     mask = mask_of_view(compiled.evaluator.plan, source.mask)
-    return await _search(visit, asked, source, compiled, sql, Look(mask))
+    return await _search(visit, asked, source, compiled, sql, sql, Look(mask))
 
 
 async def _search(
-    visit: Visit, asked: Asked, source: Source, compiled: Compiled | Mistake, sql: str, look: Look
+    visit: Visit, asked: Asked, source: Source, compiled: Compiled | Mistake, text: str, sql: str, look: Look
 ) -> View:
+    """Search by a statement (`text`), which can be saved as a topic by another one (`sql`)."""
     mistake = compiled if isinstance(compiled, Mistake) else None
     by_history = isinstance(compiled, Compiled) and asks_history(compiled)
-    found, span, stopped = SearchFound(), None, False
+    found, stopped = SearchFound(), False
+    span: Range | None = None
     bars: list[TimeBar] = []
     if isinstance(compiled, Compiled) and not by_history:
         bounds = Bounds()
         with turn(visit.kafka, bounds):
-            found, span, bars = await visit.kafka.search(
-                look_for, visit.kafka.bootstrap, asked, compiled, look, bounds, visit.bars
+            found, span = await visit.kafka.search(
+                look_for, visit.kafka.bootstrap, asked, source, text, look, bounds=bounds
             )
             stopped = bounds.left
+        bars = [] if asked.at else await visit.kafka.run(bars_of, span, visit.bars)
     is_unfit = isinstance(compiled, Compiled) and compiled.statement.kind is Kind.UNFIT
     further = visit.here(at=positions_text(found.next)) if found.more and not found.stuck else ""
     return View(
@@ -94,25 +99,6 @@ async def _search(
         rows=rows_of(found.rows, look.columns),
         crumbs=(TOPICS, Crumb(asked.topic, path_to("topics", asked.topic))),
     )
-
-
-def look_for(
-    bootstrap: str,
-    asked: Asked,
-    compiled: Compiled,
-    look: Look,
-    bounds: Bounds,
-    kept: KeptBars,
-    count: int = ROWS_MAX,
-) -> tuple[SearchFound, Range, list[TimeBar]]:
-    """Search, and return where it looked and a histogram on its first page.  Raises: CommandError."""
-    span = range_of(bootstrap, asked, committed=True)
-    search = Search(bootstrap, compiled.evaluator, look, bounds, count=count)
-    if asked.order == "newest":
-        found = search.newest(span.starts, span.ends, span.at)
-    else:
-        found = search.oldest(span.starts, span.ends, span.at)
-    return found, span, [] if asked.at else bars_of(span, kept)
 
 
 ROUTES = (get("/topics/{topic}/unfit", unfit),)

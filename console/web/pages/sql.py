@@ -99,7 +99,9 @@ async def _editor(visit: Visit, template: str) -> View:
 async def _preview(visit: Visit, text: str) -> Preview:
     bounds = preview_bounds()
     try:
-        return await visit.kafka.search(preview_of, visit.kafka.bootstrap, text, visit.settings.masks, bounds)
+        return await visit.kafka.search(
+            preview_of, visit.kafka.bootstrap, text, visit.settings.masks, bounds=bounds
+        )
     finally:
         bounds.leave()
 

@@ -12,7 +12,10 @@ from console.admin import all_topics
 from console.errors import CommandError
 from console.link import LinkLost
 from console.outgoing import NotAllowed, rules
+from console.security import PLAIN
 from console.web.kafka_door import KEPT_MAX, KafkaDoor
+from console.web.search_bounds import Bounds
+from console.web.search_job import Job
 from console.wire import NotKawal
 from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.kawal_groups import KawalGroupsRequest
@@ -204,17 +207,33 @@ def test_few_connections_are_kept_and_none_of_an_identity_that_has_left() -> Non
     run(brokers, work)
 
 
-def test_a_search_is_work_under_the_same_rules_in_another_thread() -> None:
-    brokers = Brokers()
+def test_a_search_is_a_job_with_the_way_of_its_identity() -> None:
+    jobs: list[Job] = []
 
-    def work(address: str) -> tuple[str, int]:
+    def search(job: Job) -> str:
+        jobs.append(job)
+        return "found"
+
+    async def main() -> str:
+        door = KafkaDoor("one:1", read_only=True, alone=True, search=search)
+        kafka = door.enter(PLAIN._replace(user="alice"))
+        return await kafka.search(print, "one:1", bounds=bounds)
+
+    bounds = Bounds()
+    assert trio.run(main) == "found"
+    (job,) = jobs
+    assert (job.work, job.args, job.bounds) == (print, ("one:1",), bounds)
+    assert (job.way.bootstrap, job.way.security.user) == ("one:1", "alice")
+    assert (job.way.read_only, job.way.alone) == (True, True)
+
+
+def test_without_processes_a_search_is_work_under_the_rules_of_its_page() -> None:
+    def work(address: str, bounds: Bounds) -> tuple[str, bool]:
         over = rules()
         assert over is not None
-        return over.connect(address).address, threading.get_native_id()
+        return over.connect(address).address, bounds.left
 
-    async def both(kafka: Any) -> list[Any]:
-        return [await kafka.search(work, "one:1"), await kafka.run(work, "one:1")]
+    async def searched(kafka: Any) -> Any:
+        return await kafka.search(work, "one:1", bounds=Bounds())
 
-    (searched, thread), (plain, other) = run(brokers, both)
-    assert searched == plain == "one:1"
-    assert thread != other
+    assert run(Brokers(), searched) == ("one:1", False)
