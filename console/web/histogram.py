@@ -29,7 +29,9 @@ ZOOMS_MAX: Final = 4
 """A range that is a small part of its topic's time is looked at closer, a few times."""
 
 
-class _Answer(NamedTuple):
+class FirstOffset(NamedTuple):
+    """The first record at or after a moment; -1: there is none."""
+
     offset: int
     timestamp_ms: int
 
@@ -48,7 +50,7 @@ def histogram_of(span: Range, kept: KeptBars) -> list[TimeBar]:
 
 
 def _looked_up(span: Range, places: Sequence[Place]) -> list[TimeBar]:
-    first, last = (_asked(span.leaders, places, [moment])[0] for moment in (0, NEWEST_TIME))
+    first, last = (first_offsets(span.leaders, places, [moment])[0] for moment in (0, NEWEST_TIME))
     known = [answer.timestamp_ms for answer in first.values() if answer.timestamp_ms >= 0]
     begin = min(known, default=-1)
     end = max((answer.timestamp_ms for answer in last.values()), default=-1)
@@ -66,7 +68,7 @@ def _looked_up(span: Range, places: Sequence[Place]) -> list[TimeBar]:
 
 def _bars(span: Range, places: Sequence[Place], begin: int, end: int) -> list[TimeBar]:
     moments = _moments(begin, end)
-    offsets = [_within(span, found) for found in _asked(span.leaders, places, moments)]
+    offsets = [_within(span, found) for found in first_offsets(span.leaders, places, moments)]
     return [
         TimeBar(moments[at], moments[at + 1], sum(_differences(offsets[at], offsets[at + 1])))
         for at in range(len(moments) - 1)
@@ -84,7 +86,7 @@ def _differences(before: Mapping[Place, int], after: Mapping[Place, int]) -> Ite
     return (max(0, after[place] - before[place]) for place in before)
 
 
-def _within(span: Range, found: Mapping[Place, _Answer]) -> dict[Place, int]:
+def _within(span: Range, found: Mapping[Place, FirstOffset]) -> dict[Place, int]:
     """Return offsets within the range; where there is no later record, its end."""
     return {
         place: span.ends[place]
@@ -94,14 +96,14 @@ def _within(span: Range, found: Mapping[Place, _Answer]) -> dict[Place, int]:
     }
 
 
-def _asked(
+def first_offsets(
     leaders: Mapping[LedPlace, str], places: Sequence[Place], moments: Sequence[int]
-) -> list[dict[Place, _Answer]]:
-    """Return the first offset at or after each moment, and its time.  Raises: CommandError."""
+) -> list[dict[Place, FirstOffset]]:
+    """Return the first offset of places of one topic at or after each moment.  Raises: CommandError."""
     by_leader: dict[str, list[Place]] = defaultdict(list)
     for place in places:
         by_leader[leaders[place.topic, place.partition]].append(place)
-    found: list[dict[Place, _Answer]] = [{} for _ in moments]
+    found: list[dict[Place, FirstOffset]] = [{} for _ in moments]
     for address, mine in by_leader.items():
         link = connect(address)
         try:
@@ -112,7 +114,7 @@ def _asked(
                     for each in topic.partitions:
                         if each.error_code:
                             raise CommandError(f"the broker at {address} tells no offsets by time now")
-                        answers[Place(topic.name, each.partition_index)] = _Answer(
+                        answers[Place(topic.name, each.partition_index)] = FirstOffset(
                             each.offset, each.timestamp
                         )
         finally:

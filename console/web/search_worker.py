@@ -24,7 +24,7 @@ from typing import Final
 
 from console.errors import CommandError
 from console.outgoing import under
-from console.web import looking, preview
+from console.web import looking, past_lag, preview
 from console.web.kafka_door import KafkaDoor, PageRules
 from console.web.search_bounds import Bounds
 from console.web.search_job import LEAVE, Job, Outcome, packed, unpacked
@@ -32,7 +32,7 @@ from console.web.search_job import LEAVE, Job, Outcome, packed, unpacked
 IDLE_SECONDS: Final = 30
 """A person who searches comes back sooner; later the process has to be started again, in half a second."""
 
-LOADED: Final = (looking.look_for, preview.preview_of)
+LOADED: Final = (looking.look_for, preview.preview_of, past_lag.past_lag)
 """The usual jobs: what they import takes long, and is loaded before the process lets all others go first."""
 
 logger = logging.getLogger("kawal.console")

@@ -33,7 +33,28 @@ def test_each_look_is_a_sample_for_people_and_programs(web: Web) -> None:
     assert "<svg" in page.html
     rows = json.loads(web.get("/groups/g/lag?as=json").body)
     assert {row["records"] for row in rows} == {2}
-    assert web.get("/groups/g").links("Lag over time as a table") == ["/groups/g/lag"]
+    assert web.get("/groups/g").links("while it was looked at") == ["/groups/g/lag"]
+
+
+def test_hours_in_which_nobody_looked_are_told_from_what_was_committed(web: Web) -> None:
+    (link,) = web.get("/groups/g").links("6 hours")
+    page = web.get(link)
+    assert page.status == 200
+    assert "at 61 moments" in page.text
+    assert "<svg" in page.html
+    rows = json.loads(web.get(f"{link}&as=json").body)
+    assert len(rows) == 61
+    assert {row["records"] for row in rows} == {2}
+
+
+@pytest.mark.parametrize("since", ["6", "-1h", "0h", "h", "99999d", "1w", "%3Cb%3E"])
+def test_what_is_no_time_is_a_sentence(web: Web, since: str) -> None:
+    page = web.get(f"/groups/g/lag?since={since}")
+    assert (page.status, "such as 30m, 6h or 2d" in page.problem) == (400, True)
+
+
+def test_a_group_that_is_not_there_has_no_past(web: Web) -> None:
+    assert web.get("/groups/nobody/lag?since=6h").status == 404
 
 
 def test_the_stream_tells_the_lag_of_a_consumer_that_has_stalled_as_it_grows(web: Web) -> None:
