@@ -11,8 +11,8 @@ from console.wire import NotKawal
 from protocol.messages.kawal_groups import KawalGroupsRequest, SubscriptionInfo
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction
 
-COLUMN, ROW, BOX_WIDTH, BOX_HEIGHT, LETTERS_MAX = 260, 48, 200, 34, 26
-"""Measures of the drawing, in its own units, and letters that fit into a box."""
+COLUMN, ROW, BOX_WIDTH, BOX_HEIGHT, LETTERS_MAX = 330, 48, 200, 34, 26
+"""Measures of the drawing, in its own units, and letters that fit into a box; a lag fits between two columns."""
 
 
 class Edge(NamedTuple):

@@ -44,6 +44,7 @@ class Templates:
             size=size,
             plural=plural,
             at_broker=at_broker,
+            long_time=long_time,
         )
         self._environment.globals.update(
             static=static.path, path_to=path_to, with_query=with_query, places=PLACES, charts=charts
@@ -70,6 +71,17 @@ def size(size_bytes: int) -> str:
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1
     return f"{size_bytes} bytes" if unit == 0 else f"{value:.3g} {_UNITS[unit]}"
+
+
+def long_time(seconds: float) -> str:
+    """Return a time of two minutes or more for people, "" for less: 3 h 15 min, 2 d 4 h."""
+    minutes = int(seconds // 60)
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if minutes < 2:
+        return ""
+    if days:
+        return f"{number(days)} d {hours} h"
+    return f"{hours} h {rest} min" if hours else f"{rest} min"
 
 
 def plural(count: int, word: str, words: str = "") -> str:

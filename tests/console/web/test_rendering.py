@@ -9,7 +9,7 @@ import pytest
 
 import console.web
 from console.web.navigation import PLACES
-from console.web.rendering import Templates, number, plural, size
+from console.web.rendering import Templates, long_time, number, plural, size
 from console.web.static_files import StaticFiles
 
 FOLDER = Path(console.web.__file__).parent
@@ -35,6 +35,15 @@ def test_every_template_can_be_compiled() -> None:
     for path in (FOLDER / "templates").glob("*.html"):
         templates._environment.get_template(path.name)
     assert PLACES
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0, ""), (119.9, ""), (120, "2 min"), (11_715.862, "3 h 15 min"), (3_600, "1 h 0 min")]
+    + [(2 * 86_400 + 4 * 3_600, "2 d 4 h"), (86_400_000, "1,000 d 0 h")],
+)
+def test_a_long_time_is_told_in_hours_beside_its_seconds(seconds: float, text: str) -> None:
+    assert long_time(seconds) == text
 
 
 def test_the_pieces_for_people() -> None:

@@ -38,7 +38,7 @@ def test_the_map_has_each_step_as_a_drawing_with_links_and_as_a_table(web: Web) 
     page = web.get("/map")
     assert page.html.count("<rect ") == 4
     assert page.links("billing") == ["/groups/billing"]
-    assert "1 behind" in page.html
+    assert ">1 behind</text>" in page.html
     assert "<b>&" not in page.html
 
 
