@@ -1,4 +1,4 @@
-"""Searches of the web console in processes of their own: started, killed, replaced, and gone with the console."""
+"""Searches of the web console in processes of their own: started, killed, replaced, gone with the console."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from compat_tests.broker import HOST, Broker
-from compat_tests.confluent import produce
+from compat_tests.confluent import make_producer
 from compat_tests.conftest import MakeTopic
 from compat_tests.test_web_console import Started, fetched
 from compat_tests.waiting import eventually
@@ -37,6 +37,13 @@ def console(broker: Broker, tmp_path: Path) -> Iterator[Started]:
         started.end()
 
 
+def write(broker: Broker, topic: str) -> None:
+    producer = make_producer(broker)
+    for number in range(10):
+        producer.produce(topic, f"v{number}", key=f"k{number}")
+    assert producer.flush(20) == 0
+
+
 def found(port: int, topic: str) -> list[str]:
     status, rows = fetched(port, f"/topics/{topic}/records?as=json&where={KEY}")
     assert status == 200, rows
@@ -47,7 +54,7 @@ def test_a_search_has_a_process_which_may_be_killed_and_ends_with_the_console(
     broker: Broker, make_topic: MakeTopic, console: Started
 ) -> None:
     topic = make_topic()
-    produce(broker, topic, [(f"k{number}", f"v{number}".encode()) for number in range(10)])
+    write(broker, topic)
     port = console.port("kawal console http://")
     assert children(console.process.pid) == []
     assert found(port, topic) == ["v7"]
@@ -84,7 +91,7 @@ def test_a_search_that_is_stopped_in_its_process_ends_and_leaves_the_pages_alone
     broker: Broker, make_topic: MakeTopic, console: Started
 ) -> None:
     topic = make_topic()
-    produce(broker, topic, [("k7", b"v7")])
+    write(broker, topic)
     port = console.port("kawal console http://")
     assert found(port, topic) == ["v7"]
     (process,) = children(console.process.pid)

@@ -12,7 +12,7 @@ from protocol.messages.kawal_groups import KawalGroupsRequest, SubscriptionInfo
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction
 
 COLUMN, ROW, BOX_WIDTH, BOX_HEIGHT, LETTERS_MAX = 330, 48, 200, 34, 26
-"""Measures of the drawing, in its own units, and letters that fit into a box; a lag fits between two columns."""
+"""Measures of the drawing, in its own units, and letters that fit into a box; lags fit between columns."""
 
 
 class Edge(NamedTuple):
