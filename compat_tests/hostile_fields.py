@@ -6,6 +6,7 @@ own, which the broker keeps: there the texts are refused, and only the refusal c
 
 from __future__ import annotations
 
+import uuid
 from contextlib import ExitStack
 from typing import Any, Final
 
@@ -21,10 +22,17 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 TOPIC: Final = "orders"
 CROWD: Final = "crowd"
 """A group with a member of each client id."""
+
+QUEUE: Final = "queue"
+"""A share group with a member of each client id."""
+
+SESSIONS: Final = "sessions"
+"""A topic that gives the records of a producer each text as a header of its own."""
 
 COLUMNS: Final = "columns"
 """A topic with a column of each name that may be one."""
@@ -49,6 +57,27 @@ def fill(broker: Broker, stack: ExitStack) -> None:
     for text in TEXTS:
         member = stack.enter_context(raw_client(broker))
         member.send(_join(CROWD), 3, client_id=text)
+        heartbeat = ShareGroupHeartbeatRequest(
+            group_id=QUEUE,
+            member_id=str(uuid.uuid4()),
+            member_epoch=0,
+            rack_id=text,
+            subscribed_topic_names=[TOPIC],
+        )
+        assert raw.call(heartbeat, 1, client_id=text).error_code == 0
+    _sessions(broker, raw)
+
+
+def _sessions(broker: Broker, raw: RawClient) -> None:
+    """Have each text that may be one be a header of a producer's session."""
+    headers = [
+        f"client:app:h{at}={text}" for at, text in enumerate(TEXTS) if not set(text) & set(',"\r\n\x00')
+    ]
+    (made,) = _answers(raw, {SESSIONS: {"kawal.session.headers": ",".join(headers)}})
+    assert made.error_code == 0, made.error_message
+    producer = make_producer(broker, client_id="app")
+    producer.produce(SESSIONS, b"x")
+    assert producer.flush(20) == 0
 
 
 def _records(broker: Broker) -> None:

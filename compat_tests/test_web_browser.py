@@ -48,6 +48,7 @@ NAMES: Final[dict[str, str]] = {
 NO_PAGES: Final = (
     "/acls/remove",
     "/hanging/abort",
+    "/topics/{topic}/message",
     "/topics/{topic}/records/{partition}/{offset}/{part}",
     "/sql/preview",
 )

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from compat_tests.broker import HOST, free_port
 from compat_tests.browser import launched, opened
-from compat_tests.hostile_fields import COLUMNS, CROWD, TOPIC, fill, refused_name
+from compat_tests.hostile_fields import COLUMNS, CROWD, QUEUE, SESSIONS, TOPIC, fill, refused_name
 from compat_tests.hostile_texts import TEXTS
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.test_web_browser import paths
@@ -38,6 +38,12 @@ LISTS: Final = (
     "/queues",
     f"/map?focus={TOPIC}",
     "/topics",
+    f"/queues/{QUEUE}",
+    f"/queues/{QUEUE}/peek",
+    f"/topics/{SESSIONS}/records/0/0",
+    f"/topics/{SESSIONS}/config",
+    "/audit",
+    "/topics/__kawal_audit/records?cols=client_id,user,resource,before,after&order=newest",
 )
 """Pages that show what was written, beside those of the table of routes."""
 
@@ -51,6 +57,9 @@ WRITTEN: Final = (
     f"/topics/{TOPIC}/records?where=note+%3D+'{{}}'&cols={{}}",
     f"/topics/{TOPIC}/records?from={{}}&until={{}}&p={{}}",
     f"/topics/{TOPIC}/tail?where={{}}",
+    f"/topics/{TOPIC}/message?id={{}}",
+    f"/topics/{TOPIC}/splits?partition={{}}",
+    f"/groups/{CROWD}/lag?since={{}}",
     f"/topics/{TOPIC}/config?name=retention.ms&value={{}}&action=set",
     "/topics/{}",
     "/topics/{}/records",
@@ -77,6 +86,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KawalBroker
     settings = {
         "kawal.console.listeners": f"{HOST}:{port}",
         "group.initial.rebalance.delay.ms": "100",
+        "kawal.audit.topic": "true",
     }
     broker = KawalBroker(tmp_path_factory.mktemp("hostile"), settings)
     broker.start()
@@ -96,6 +106,8 @@ def test_what_clients_wrote_is_shown_and_does_nothing(
             assert answer.status < 500, path
             watch.check(page)
         page.goto("/groups")
+        assert "<script>window." in page.get_by_role("main").inner_text()
+        page.goto(f"/queues/{QUEUE}")
         assert "<script>window." in page.get_by_role("main").inner_text()
         page.goto(f"/groups/{CROWD}/members")
         assert "<script>window." in page.get_by_role("main").inner_text()
