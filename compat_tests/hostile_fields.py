@@ -69,15 +69,16 @@ def fill(broker: Broker, stack: ExitStack) -> None:
 
 
 def _sessions(broker: Broker, raw: RawClient) -> None:
-    """Have each text that may be one be a header of a producer's session."""
-    headers = [
-        f"client:app:h{at}={text}" for at, text in enumerate(TEXTS) if not set(text) & set(',"\r\n\x00')
-    ]
+    """Have each text that may be one be a header of a producer's session, of which each has 1,024 bytes."""
+    texts = [text for text in TEXTS if not set(text) & set(',"\r\n\x00') and len(text) < 200]
+    clients = [f"app{at // 12}" for at in range(len(texts))]
+    headers = [f"client:{client}:h{at}={texts[at]}" for at, client in enumerate(clients)]
     (made,) = _answers(raw, {SESSIONS: {"kawal.session.headers": ",".join(headers)}})
     assert made.error_code == 0, made.error_message
-    producer = make_producer(broker, client_id="app")
-    producer.produce(SESSIONS, b"x")
-    assert producer.flush(20) == 0
+    for client in dict.fromkeys(clients):
+        producer = make_producer(broker, client_id=client)
+        producer.produce(SESSIONS, b"x")
+        assert producer.flush(20) == 0
 
 
 def _records(broker: Broker) -> None:
