@@ -19,6 +19,9 @@ RULE: Final = re.compile(
     r"|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<replacement>(?:\\.|[^\\/])*)/(?P<case>[LU]?))\s*(?:,|$)"
 )
 
+_GROUP_OR_SIGN: Final = re.compile(r"\$([0-9])|\\(.)", re.DOTALL)
+"""The parts of a replacement that do not stand for themselves."""
+
 
 class Rule(NamedTuple):
     """One rule; no pattern means DEFAULT."""
@@ -62,7 +65,8 @@ def _compiled(rule: Rule) -> re.Pattern[str]:
     except re2.error as error:
         why = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise ValueError(f"the pattern {rule.pattern!r} is wrong: {why}") from error
-    wanted = max((int(number) for number in re.findall(r"\$(\d)", rule.replacement)), default=0)
+    parts = _GROUP_OR_SIGN.finditer(rule.replacement)
+    wanted = max((int(part[1]) for part in parts if part[1] is not None), default=0)
     if wanted > pattern.groups:
         raise ValueError(
             f"the replacement {rule.replacement!r} names group {wanted}, and the pattern {rule.pattern!r} has"
@@ -95,12 +99,23 @@ class PrincipalMapper:
         for rule, pattern in self._rules:
             if pattern is None:
                 return subject
-            found = pattern.fullmatch(subject)
-            if found is not None:
-                name = _filled(rule.replacement, found)
+            if pattern.fullmatch(subject) is not None:
+                name = _replaced(pattern, rule.replacement, subject)
                 return {"L": name.lower(), "U": name.upper()}.get(rule.case, name)
         return None
 
 
+def _replaced(pattern: re.Pattern[str], replacement: str, subject: str) -> str:
+    """Return the name with every match replaced: `.*` matches a name and then its empty end, as in Kafka."""
+    parts, position = [], 0
+    for found in pattern.finditer(subject):
+        parts += [subject[position : found.start()], _filled(replacement, found)]
+        position = found.end()
+    return "".join([*parts, subject[position:]])
+
+
 def _filled(replacement: str, found: re.Match[str]) -> str:
-    return re.sub(r"\$(\d)", lambda group: found[int(group[1])] or "", replacement)
+    """Return the replacement with the groups in it; a backslash quotes the next character, as in Java."""
+    return _GROUP_OR_SIGN.sub(
+        lambda part: part[2] if part[1] is None else found[int(part[1])] or "", replacement
+    )

@@ -17,7 +17,10 @@ SUBJECT = "CN=Dave,OU=dev,O=lab"
         ("RULE:^CN=(.*?),.*$/$1/U, DEFAULT", "DAVE"),
         ("RULE:^CN=nobody.*$/$1x/,DEFAULT".replace("$1", ""), SUBJECT),
         (r"RULE:^CN=([a-zA-Z]{2,9}),.*$/a\/$1/", "a/Dave"),
-        ("RULE:^CN=Dave$/whole/,RULE:.*/rest/", "rest"),
+        ("RULE:^CN=Dave$/whole/,RULE:^.*/rest/", "rest"),
+        ("RULE:.*/rest/", "restrest"),
+        (r"RULE:^CN=(.*?),.*$/\$1-$1\\/", r"$1-Dave" + "\\"),
+        ("RULE:CN=(.*?)/user $1/", "user Dave,OU=dev,O=lab"),
         ("RULE:^OU=.*$/x/", None),
     ],
 )
