@@ -77,19 +77,19 @@ def with_headers_steps(
     base_offset: int,
     leader_epoch: int = 0,
     limit_bytes: int = OUTPUT_BYTES_MAX,
-    content: bytes | Malformed | None = None,
+    records: bytes | Malformed | None = None,
 ) -> Generator[None, None, bytearray]:
     """Return a batch uncompressed, with `count` headers added to each record; yield after some records each.
 
     `headers_of(offset)` gives the encoded headers for the record at an offset; they come after the record's
     own. The result begins at `base_offset` and keeps the distances between records and to its end, the
     timestamps and their type; it belongs to no producer and no transaction. Takes about 1.7 µs per record
-    of 100 bytes. `content`: the records, if the batch was opened already, or why it cannot be.
+    of 100 bytes. `records`: what is in the batch, if it was opened already, or why it cannot be.
     Raises: Malformed; DecompressedTooLarge.
     """
-    if isinstance(content, Malformed):
-        raise content.with_traceback(None)
-    header, body = open_batch(batch, limit_bytes) if content is None else (read_batch_header(batch), content)
+    if isinstance(records, Malformed):
+        raise records.with_traceback(None)
+    header, body = open_batch(batch, limit_bytes) if records is None else (read_batch_header(batch), records)
     parts: list[bytes] = []
     start = 0
     source_base = header.base_offset

@@ -89,7 +89,7 @@ class Loader:
                         continue
                     replayed_bytes += size_bytes
                     if replayed_bytes >= LOAD_BYTES_PER_SLICE or clock_ns() > ends_ns:
-                        yield
+                        yield None
                         replayed_bytes, ends_ns = 0, clock_ns() + LOAD_SLICE_NS
                     if not self._is_wanted():
                         return

@@ -12,7 +12,7 @@ from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
-from broker.loop.slices import WaitingSteps, in_thread
+from broker.loop.slices import Offload, WaitingSteps, in_thread, run_here
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
@@ -71,6 +71,7 @@ class FetchReader:
         "min_bytes",
         "min_rows",
         "now_ms",
+        "offload",
         "piece_count",
         "plan",
         "read_committed",
@@ -91,13 +92,16 @@ class FetchReader:
         now_ms: int,
         scans: bool = True,
         membership: FetchMembership | None = None,
+        offload: Offload = run_here,
     ) -> None:
         """`room_bytes` is the most that the answer may have now, whatever the client allows.
 
-        `membership`: the settings for reading of the groups whose members fetch, if there are any.
+        `membership`: the settings for reading of the groups whose members fetch, if there are any; `offload`
+        runs what has to wait for the disk in a thread.
         """
         request = call.request
         self.metadata = metadata
+        self.offload = offload
         self.call = call
         self.plan = plan
         self.now_ms = now_ms
@@ -194,7 +198,7 @@ class FetchReader:
     def _begin_cold(self, item: FetchItem, cold: IndexNotLoaded) -> WaitingSteps:
         """Begin an item for which indexes must be read first: a thread does, as disks may take long."""
         for _ in range(INDEX_LOADS_MAX):
-            yield from in_thread(self.call.connection.offload, cold.load)
+            yield from in_thread(self.offload, cold.load)
             if not cold.adopt():
                 break
             try:

@@ -202,7 +202,14 @@ def _reader(
     room_bytes = call.connection.fetch_room_bytes()
     membership = _membership(broker, call)
     return FetchReader(
-        broker, call, plan, room_bytes=room_bytes, now_ms=now_ms, scans=scans, membership=membership
+        broker,
+        call,
+        plan,
+        room_bytes=room_bytes,
+        now_ms=now_ms,
+        scans=scans,
+        membership=membership,
+        offload=broker.scheduler.offload,
     )
 
 

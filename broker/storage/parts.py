@@ -1,4 +1,4 @@
-"""What a log gives to read, as bytes: threads read the parts that lie in files, as disks may take long."""
+"""The bytes of what a log gives to read: threads read the parts that lie in files, as disks may take long."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class DatabasePartition(ScannedPartition):
             return 0
         clearings = self._clearings
         if owner is None:
-            steps = partial(self._shown_steps, entry)
+            steps: Callable[[Opened | None], WaitingSteps] = partial(self._shown_steps, entry)
         else:
             steps = partial(self._with_tables, entry, owner, learning, budget)
         if entry.kind == EntryKind.DATA and self._shows_records:
@@ -339,7 +339,7 @@ class DatabasePartition(ScannedPartition):
         """
         version = entry.version + read_batch_header(part).base_offset - entry.base_offset
         own = content if part is entry.data else None
-        return with_headers_steps(part, headers_of, count, base_offset=version, content=own)
+        return with_headers_steps(part, headers_of, count, base_offset=version, records=own)
 
     # --- times -----------------------------------------------------------------------------------------
 

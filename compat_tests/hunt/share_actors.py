@@ -28,6 +28,9 @@ GROUPS = tuple(f"queue-{number}" for number in range(4))
 
 GROUP_CONFIG = 32
 
+RENEWALS_SINCE = 2
+"""The version of ShareFetch since which a request may renew."""
+
 SETTINGS: dict[str, tuple[str, ...]] = {
     "share.auto.offset.reset": ("earliest", "earliest", "latest", "by_duration:PT1H"),
     "share.isolation.level": ("read_committed", "read_uncommitted"),
@@ -118,7 +121,7 @@ class Member:
             topics=topics,
             forgotten_topics_data=[],
         )
-        answer = self.ask(request, self.chance.choice((1, 2)))
+        answer = self.ask(request, RENEWALS_SINCE if request.is_renew_ack else self.chance.choice((1, 2)))
         if answer is None or answer.error_code:
             self.session_epoch = 0
             return

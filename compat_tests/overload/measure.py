@@ -138,8 +138,9 @@ def measure(
                 time.sleep(seconds_before)
         figures.faults += good.failures[:3]
     _evaluate(figures, good, begun, loaded_at, over_at)
-    for client in () if others is None else others.clients:
-        figures.beside[client.kind] = Times.of(others.rounds(client.kind, loaded_at, over_at))
+    if others is not None:
+        for client in others.clients:
+            figures.beside[client.kind] = Times.of(others.rounds(client.kind, loaded_at, over_at))
     _judge_server(figures, broker, 1.1 * figures.memory_before if settle else float("inf"))
     figures.turns = long_turns(broker.process.output()[logged:])
     if load.restarts and broker.process.exit_code is None:

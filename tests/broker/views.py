@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from broker.loop.slices import Until
 from broker.view_topics.query_view import QueryPartition
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
@@ -82,6 +83,15 @@ def finished(steps: Iterable[object]) -> Any:
     iterator = iter(steps)
     while True:
         try:
-            next(iterator)
+            step(iterator)
         except StopIteration as done:
             return done.value
+
+
+def step(steps: Iterator[object]) -> None:
+    """Take one of the steps, and do here what it waits for.  Raises: StopIteration at their end."""
+    pause = next(steps)
+    while isinstance(pause, Until):
+        assert pause.here is not None
+        pause.here()
+        pause = next(steps)

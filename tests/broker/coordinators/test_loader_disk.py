@@ -29,7 +29,10 @@ def test_what_lies_in_files_is_read_in_threads(monkeypatch: pytest.MonkeyPatch) 
 
     def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
         in_thread.append(True)
-        run_here(work, lambda error: (in_thread.clear(), done(error)))  # type: ignore[func-returns-value]
+        failed: list[Exception | None] = []
+        run_here(work, failed.append)
+        in_thread.clear()
+        done(failed[0])
 
     monkeypatch.setattr(FileRange, "read", noted)
     monkeypatch.setattr(MemoryFile, "read_at_if_cached", lambda *_: None)

@@ -12,7 +12,7 @@ from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
-from tests.broker.views import make_view, read_all, view_of
+from tests.broker.views import make_view, read_all, step, view_of
 from views.tag_history import PartitionTags
 
 SQL = "SELECT city, v FROM meters WHERE city IS NOT NULL"
@@ -84,8 +84,8 @@ def test_a_batch_that_is_left_half_way_has_taught_nothing() -> None:
     assert looking.evaluator.plan.used_columns
     steps = looking.look(0, SliceBudget())
     assert isinstance(steps, Generator)
-    next(steps)
-    next(steps)
+    step(steps)
+    step(steps)
     steps.close()
     shown = read_all(client, "cities")
     assert [record.value for record in shown[:2]] == [b'{"city":"Porto","v":0}', b'{"city":"Porto","v":2}']

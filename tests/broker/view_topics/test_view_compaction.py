@@ -10,7 +10,7 @@ from tests.broker.compacted import fill, made, pass_time, put
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
-from tests.broker.views import PLACE, make_view, read_all, view_of
+from tests.broker.views import PLACE, finished, make_view, read_all, step, view_of
 
 COLUMNS = "v int, place string tag"
 VIEWS = {
@@ -114,11 +114,10 @@ def test_a_batch_that_is_replaced_while_it_is_evaluated_is_not_remembered() -> N
     put(client, "t", [(b"k1", b'{"v":%d}' % number) for number in range(5_000)])
     view = view_of(gateway, "query")
     look = view.look(0, SliceBudget())
-    next(look)
+    step(look)
     assert len(view.ranges) == 0, "the batch takes more than one slice"
     erase_large(gateway, client, [b"k1"])
-    for _ in look:
-        assert len(view.ranges) == 0
+    finished(look)
     assert len(view.ranges) == 0
     assert shown(client, "query") == []
 
