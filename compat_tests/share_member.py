@@ -76,7 +76,7 @@ class ShareMember:
             self.member_epoch = answer.member_epoch
             return bool(answer.assignment and answer.assignment.topic_partitions)
 
-        eventually(assigned, waiting_for="the assignment", within_seconds=30)
+        eventually(assigned, waiting_for="the assignment", within_seconds=60)
 
     # --- records --------------------------------------------------------------------------------------------
 
