@@ -97,8 +97,6 @@ class _ShareFetch:
         self._call = call
         self._queues = broker.share_queues
         self._member = member_of(request)
-        if request.share_acquire_mode not in ACQUIRE_MODES:
-            raise InvalidRequest(f"the acquire mode {request.share_acquire_mode} does not exist")
         self._denials = ShareDenials(call.rights, broker.catalogue)
         self._denied: list[Place] = []
         self._data: dict[Place, PartitionData] = {}
@@ -137,6 +135,9 @@ class _ShareFetch:
         except ShareSessionLimitReached:
             queues.drop(self._member)
             raise
+        reads = epoch != CLOSING_EPOCH and not request.is_renew_ack and bool(self._session.partitions)
+        if reads and request.share_acquire_mode not in ACQUIRE_MODES:
+            raise InvalidRequest(f"the acquire mode {request.share_acquire_mode} does not exist")
 
     def _check_renewal(self) -> None:
         request = self._call.request

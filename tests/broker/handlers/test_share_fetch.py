@@ -260,8 +260,11 @@ def test_ranges_from_minus_1_on_are_those_before_the_start_and_acknowledge_the_r
 def test_an_unknown_acquire_mode_is_an_invalid_request(mode: int) -> None:
     jobs = Jobs()
     member = jobs.member("m1")
+    late = member.fetch(epoch=7, share_acquire_mode=mode)
+    assert late.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND, "as in Kafka, sessions come first"
     assert member.fetch(jobs.place, share_acquire_mode=mode).error_code == ErrorCode.INVALID_REQUEST
-    assert member.fetch(jobs.place, share_acquire_mode=1).error_code == 0
+    member.session = 1
+    assert member.fetch(share_acquire_mode=1).error_code == 0
 
 
 def test_a_partition_that_is_named_twice_is_answered_once() -> None:
