@@ -62,7 +62,8 @@ def try_sample(stores: dict[End, Made], number: int, step: int = STEP) -> tuple[
 
 def try_full_stores(first: int, step: int, seconds: float) -> tuple[int, list[str]]:
     """Try every so many states of the store with all kinds of facts; return as `try_sample`."""
-    tried, wrong = 0, []
+    tried = 0
+    wrong: list[str] = []
     until = time.monotonic() + seconds
     for end in ENDS:
         store = made_full(end)
