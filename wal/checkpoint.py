@@ -123,12 +123,13 @@ def own_checkpoint(data: bytes, directory: str) -> Checkpoint | None:
     """Return the checkpoint in a file's bytes, or None when it is not whole or of another directory's log.
 
     A repair that trusted the file of another log would give up intact frames of this one. A directory that
-    does not have the name of a log, as a copy of one, may be that of any.
+    does not have the name of a log, as a copy of one, or a path without the database, may be that of any.
     """
     found = decode_checkpoint(data)
-    name = directory.rpartition("/")[2]
+    parent, _, name = directory.rpartition("/")
     vnode_id = name.removeprefix(VNODE_PREFIX)
-    if found is None or (name == vnode_id != META):
+    is_known = name == META or (name != vnode_id and parent.rpartition("/")[2] not in ("", ".", ".."))
+    if found is None or not is_known:
         return found
     if found.is_numbered:
         return found if found.log_number == log_number(directory) else None

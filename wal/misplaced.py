@@ -31,6 +31,10 @@ class LogPlace(NamedTuple):
     vnode_id: int
 
 
+_Edge = tuple[int, int]
+"""The first frame of a segment, and the crc of the frame before it."""
+
+
 class _Found(NamedTuple):
     """A segment, as its file tells it."""
 
@@ -45,6 +49,10 @@ class _Found(NamedTuple):
     @property
     def path(self) -> str:
         return f"{self.place.directory}/{self.name}"
+
+    @property
+    def begin(self) -> _Edge:
+        return self.base_sequence, self.previous_crc
 
     @property
     def is_misplaced(self) -> bool:
@@ -75,6 +83,26 @@ def put_back(disk: Disk, logs: Iterable[LogPlace]) -> dict[str, list[str]]:
     return done
 
 
+class _Log:
+    """The segments that are settled in a log, by what their neighbours repeat."""
+
+    def __init__(self) -> None:
+        self._bases: set[int] = set()
+        self._begins: set[_Edge] = set()
+        self._ends: set[_Edge] = set()
+
+    def add(self, segment: _Found, end: _Edge) -> None:
+        self._bases.add(segment.base_version)
+        self._begins.add(segment.begin)
+        self._ends.add(end)
+
+    def is_free(self, segment: _Found) -> bool:
+        return segment.base_version not in self._bases
+
+    def has_neighbour(self, segment: _Found, end: _Edge) -> bool:
+        return segment.begin in self._ends or end in self._begins
+
+
 def _homes(disk: Disk, places: list[LogPlace]) -> list[tuple[_Found, LogPlace]]:
     """Return the misplaced segments that have a place, each with its log."""
     every = [found for place in places for found in _segments(disk, place)]
@@ -82,42 +110,51 @@ def _homes(disk: Disk, places: list[LogPlace]) -> list[tuple[_Found, LogPlace]]:
     if not strays:
         return []
     ends = {segment.path: _end(disk, segment) for segment in every}
-    settled = {(segment.place, segment) for segment in every if not segment.is_misplaced}
-    while found := next(_settling(strays, places, settled, ends), None):
-        place, segment = found
-        settled.add((place, segment))
-        strays.remove(segment)
-    return [(segment, place) for place, segment in settled if segment.is_misplaced]
+    logs = {place: _Log() for place in places}
+    for segment in every:
+        if not segment.is_misplaced:
+            logs[segment.place].add(segment, ends[segment.path])
+    strays.sort(key=_base_version)
+    homes: list[tuple[_Found, LogPlace]] = []
+    while found := [*_neighbours(strays, logs, ends)] or _pair(strays, logs, ends):
+        homes += found
+        settled = {segment.path for segment, _ in found}
+        strays = [segment for segment in strays if segment.path not in settled]
+    return homes
 
 
-def _settling(
-    strays: list[_Found],
-    places: list[LogPlace],
-    settled: set[tuple[LogPlace, _Found]],
-    ends: dict[str, tuple[int, int]],
-) -> Iterator[tuple[LogPlace, _Found]]:
-    """Yield segments that follow or precede one that is settled in a log, then two of one directory."""
-    taken = {(place, segment.base_version) for place, segment in settled}
+def _neighbours(
+    strays: list[_Found], logs: dict[LogPlace, _Log], ends: dict[str, _Edge]
+) -> Iterator[tuple[_Found, LogPlace]]:
+    """Settle the segments that follow or precede one that is settled, and yield them."""
     for segment in strays:
-        for place in places:
-            if place.vnode_id != segment.vnode_id or (place, segment.base_version) in taken:
-                continue
-            if any(where == place and _are_neighbours(segment, other, ends) for where, other in settled):
-                yield place, segment
-    for segment in strays:
-        place = segment.place
-        if place.vnode_id == segment.vnode_id and (place, segment.base_version) not in taken:
-            others = (other for other in strays if other.place == place)
-            if any(_are_neighbours(segment, other, ends) for other in others):
-                yield place, segment
+        end = ends[segment.path]
+        for place, log in logs.items():
+            is_of_vnode = place.vnode_id == segment.vnode_id
+            if is_of_vnode and log.is_free(segment) and log.has_neighbour(segment, end):
+                log.add(segment, end)
+                yield segment, place
+                break
 
 
-def _are_neighbours(one: _Found, other: _Found, ends: dict[str, tuple[int, int]]) -> bool:
-    """Return whether a segment repeats the crc of the last frame of the other, and begins after it."""
-    return ends[other.path] == (one.base_sequence, one.previous_crc) or ends[one.path] == (
-        other.base_sequence,
-        other.previous_crc,
-    )
+def _pair(
+    strays: list[_Found], logs: dict[LogPlace, _Log], ends: dict[str, _Edge]
+) -> list[tuple[_Found, LogPlace]]:
+    """Settle one of two neighbours that have changed places in their own log, if there are such."""
+    among = {place: _Log() for place in logs}
+    own = [segment for segment in strays if segment.vnode_id == segment.place.vnode_id]
+    for segment in own:
+        among[segment.place].add(segment, ends[segment.path])
+    for segment in own:
+        log, end = logs[segment.place], ends[segment.path]
+        if log.is_free(segment) and among[segment.place].has_neighbour(segment, end):
+            log.add(segment, end)
+            return [(segment, segment.place)]
+    return []
+
+
+def _base_version(segment: _Found) -> int:
+    return segment.base_version
 
 
 def _segments(disk: Disk, place: LogPlace) -> Iterable[_Found]:
@@ -136,7 +173,7 @@ def _segments(disk: Disk, place: LogPlace) -> Iterable[_Found]:
             )  # fmt: skip
 
 
-def _end(disk: Disk, segment: _Found) -> tuple[int, int]:
+def _end(disk: Disk, segment: _Found) -> _Edge:
     """Return the frame after the segment's last one, and the crc of that: its successor repeats both."""
     file = disk.open(segment.path, read_only=True)
     sequence, crc = segment.base_sequence, 0

@@ -22,6 +22,7 @@ from wal.checkpoint import (
     load_checkpoints,
     load_witness,
     log_number,
+    own_checkpoint,
     table_of,
     write_checkpoint,
     write_witness,
@@ -214,3 +215,11 @@ def test_a_checkpoint_whose_producers_cannot_be_read_is_not_taken(monkeypatch: p
         data = encode_checkpoint(checkpoint())
 
     assert decode_checkpoint(data) is None
+
+
+def test_a_path_that_does_not_tell_the_log_takes_any_checkpoint() -> None:
+    data = encode_checkpoint(replace(checkpoint(), log_number=7))
+    for directory in ("copy", "", "vnode-3", "./vnode-3", "/tmp/copy"):
+        assert own_checkpoint(data, directory) is not None
+    for directory in ("0/vnode-3", "meta", "/data/meta"):
+        assert own_checkpoint(data, directory) is None

@@ -115,3 +115,17 @@ def test_after_a_crash_at_any_moment_the_next_repair_goes_on() -> None:
         assert [data.count(b"record") for data in shown] == [12, 20]
 
     assert check_every_crash(recording.trace, check, random_states=2) > 10
+
+
+def test_all_segments_of_a_log_under_wrong_names_are_put_back() -> None:
+    disk = killed()
+    before = {log: segments(disk, log) for log in LOGS}
+    names = list(before[LOGS[1]])
+    for name in names:
+        disk.rename(f"{LOGS[1]}/{name}", f"{LOGS[1]}/{name}.aside")
+    for name, other in zip(names, reversed(names), strict=True):
+        disk.rename(f"{LOGS[1]}/{name}.aside", f"{LOGS[1]}/{other}")
+
+    repaired(disk, accept_loss=True)
+
+    assert {log: segments(disk, log) for log in LOGS} == before
