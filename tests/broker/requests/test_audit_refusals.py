@@ -78,6 +78,10 @@ class World:
         Member(gateway, "m", "t", group="s")
         gateway.allow(Operation.READ, GROUP, "g")
         admin.call(databases(DatabaseAction.CREATE, "d"), 0)
+        admin.call(databases(DatabaseAction.CREATE, "one", vnodes="1"), 0)
+        speed = {"kawal_partition_write_bytes_per_sec": "1000000"}
+        create(admin, "filled", 2, kawal_database="one", **speed)
+        send(admin, "filled", batch(b"a"))
         self.hmac = bytes(admin.call(TOKEN, 3).hmac)
         gateway.settle()
         gateway.events.clear()
@@ -215,6 +219,12 @@ CHANGES: Final[dict[str, Change]] = {
     ),
     "grow topic": Change(R.PartitionsAdded, "topic.grown", 2, growing),
     "split partition": Change(R.PartitionSplit, "topic.split", 0, splitting),
+    "have keys placed by the server": Change(
+        R.PartitionsRenewed,
+        "topic.split",
+        1,
+        altering(2, "filled", kawal_partition_autosplit_mode="up"),
+    ),
     "delete topic": Change(
         R.TopicDeleted,
         "topic.deleted",
