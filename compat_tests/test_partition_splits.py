@@ -277,3 +277,30 @@ def test_a_transaction_over_a_split_is_read_as_a_whole_or_not_at_all(
 
 def _place(place: Any) -> tuple[str, int, int]:
     return place.topic, place.partition, place.offset
+
+
+@pytest.mark.timeout(200)
+def test_a_topic_with_records_keeps_the_order_of_keys_when_the_server_begins_to_choose(
+    broker: Broker, make_topic: MakeTopic
+) -> None:
+    """librdkafka has placed them by CRC32, so each key goes to another partition from then on."""
+    kawal(broker, "sql", "CREATE DATABASE one_log VGROUPS 1")
+    topic = make_topic(3, kawal_database="one_log", kawal_partition_write_bytes_per_sec="1000000000")
+    producer = make_producer(broker, enable_idempotence="true", metadata_max_age_ms=1_000)
+    write(producer, topic, range(300))
+    kawal(broker, "topics alter", topic, "--config", "kawal.partition.autosplit.mode=paused")
+    write(producer, topic, range(300, 400))
+    seen = {name: Seen() for name in READERS}
+    with beside(*(reader(broker, topic, seen[name]) for name, reader in READERS.items())) as errors:
+        write(producer, topic, range(400, 500))
+        split(broker, topic, 3)
+        write(producer, topic, range(500, 600))
+        eventually(
+            lambda: errors or all(len(found) == 600 * len(KEYS) for found in seen.values()),
+            waiting_for="all records",
+            within_seconds=90,
+            last=lambda: {name: (len(found), sorted(found.partitions)) for name, found in seen.items()},
+        )
+    for found in seen.values():
+        found.check(600)
+        assert min(found.partitions) < 3 <= max(found.partitions)
