@@ -22,6 +22,7 @@ class Bounds:
         records: int = RECORDS_MAX,
     ) -> None:
         self.clock = clock
+        self._seconds = seconds
         self._ends = clock() + seconds
         self._records_left = records
         self._left = False
@@ -34,6 +35,10 @@ class Bounds:
     def spent(self) -> bool:
         """Whether nothing more may be looked at."""
         return self._left or self._records_left <= 0 or self.clock() > self._ends
+
+    def begin(self) -> None:
+        """Count the time from now on: what came before, such as the start of a process, was no search."""
+        self._ends = self.clock() + self._seconds
 
     def take(self, records: int) -> None:
         """Count records that were looked at."""

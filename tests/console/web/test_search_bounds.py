@@ -36,3 +36,13 @@ def test_a_page_that_is_left_ends_it() -> None:
     bounds.leave()
     assert bounds.spent()
     assert bounds.left
+
+
+def test_the_time_counts_from_its_beginning() -> None:
+    now = [0.0]
+    bounds = Bounds(lambda: now[0], seconds=5)
+    now[0] = 9.0  # its process had to be started
+    bounds.begin()
+    assert not bounds.spent()
+    now[0] = 14.5
+    assert bounds.spent()

@@ -47,6 +47,10 @@ def until_left(bounds: Bounds) -> str:
     return "left" if bounds.left else "spent"
 
 
+def is_spent(bounds: Bounds) -> bool:
+    return bounds.spent()
+
+
 @pytest.fixture
 def other_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     """Yield the console's end of a pipe to a worker, whose end is waited for."""
@@ -93,8 +97,15 @@ def test_a_search_ends_when_it_is_told_to(other_end: Connection) -> None:
     other_end.send_bytes(pickle.dumps(LEAVE))
     assert told(other_end) == "left"
     other_end.send_bytes(pickle.dumps(LEAVE))  # too late, and of no effect on the next one
-    other_end.send_bytes(job(until_left, bounds=Bounds(seconds=0)))
+    other_end.send_bytes(job(until_left, bounds=Bounds(seconds=-1)))
     assert told(other_end) == "spent"
+
+
+def test_a_search_has_its_time_however_late_its_process_was_there(other_end: Connection) -> None:
+    late = Bounds(seconds=600)
+    late._ends = 0.0
+    other_end.send_bytes(job(is_spent, bounds=late))
+    assert told(other_end) is False
 
 
 def test_it_ends_when_there_is_nothing_to_do() -> None:
