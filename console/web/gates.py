@@ -59,6 +59,14 @@ def fetched_by_own_pages(knock: Knock) -> Refusal | None:
     return 403, "a page of another site asked for this; only links to pages may come from there"
 
 
+def _is_ours(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:  # as of http://[, which no browser sends
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc == host
+
+
 def changed_by_own_pages(knock: Knock) -> Refusal | None:
     """Let forms pass that pages of ours have sent, or a script that proves that it is no browser's.
 
@@ -71,8 +79,7 @@ def changed_by_own_pages(knock: Knock) -> Refusal | None:
     if "sec-fetch-site" in headers:
         allowed = headers["sec-fetch-site"] in OWN_SITE
     elif "origin" in headers:
-        origin = urlsplit(headers["origin"])
-        allowed = origin.scheme in ("http", "https") and origin.netloc == headers.get("host")
+        allowed = _is_ours(headers["origin"], headers.get("host", ""))
     elif settings.loopback and not settings.login:
         allowed = True
     else:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from console.admin import ask, check
-from console.database_admin import do, found
+from console.database_admin import NO_SUCH_DATABASE, do, found
 from console.errors import CommandError
 from console.partition_offsets import Place
 from console.wal_places import segment_paths
@@ -130,9 +130,12 @@ def _short(state: VnodeState) -> str:
 def directory_of(bootstrap: str, database: str, vnode: str) -> str:
     """Return the directory of a vnode as the broker names it.  Raises: PageError, CommandError."""
     try:
-        (result,) = found(do(bootstrap, DatabaseAction.DESCRIBE, [database]))
+        results = do(bootstrap, DatabaseAction.DESCRIBE, [database])
     except NotKawal as error:
         raise PageError(404, "this broker has no write-ahead log of Kawal's") from error
+    if results[0].error_code == NO_SUCH_DATABASE:
+        raise PageError(404, f"there is no database {database!r}")
+    (result,) = found(results)
     if vnode not in map(_short, result.vnode_states):
         raise PageError(404, f"database {database!r} has no vnode {vnode!r}")
     (place,) = log_dirs_of(bootstrap)

@@ -68,6 +68,13 @@ def test_without_sec_fetch_site_the_origin_counts() -> None:
     assert status("POST", origin="http://localhost:9645") == 0
     assert status("POST", origin="http://localhost:9646") == 403
     assert status("POST", origin="null") == 403
+    for origin in (
+        "http://[localhost",
+        "http://localhost:9645@evil.example",
+        "http://[::1%",
+        "//localhost:9645",
+    ):
+        assert status("POST", origin=origin) == 403
 
 
 def test_what_is_no_browser_proves_itself_where_people_log_in_or_come_from_afar() -> None:

@@ -64,3 +64,9 @@ def test_another_broker_says_that_it_has_no_log_of_kawals(web: Web, monkeypatch:
 
 def test_a_read_only_console_shows_them(web: Web) -> None:
     assert Web(broker=web.broker, read_only=True).get("/logs").status == 200
+
+
+@pytest.mark.parametrize("database", ["none", "..%2fmeta"])
+def test_a_log_of_a_database_that_is_not_there_is_not_found(web: Web, database: str) -> None:
+    page = web.get(f"/logs/{database}/vnode-0")
+    assert (page.status, "there is no database" in page.problem) == (404, True)
