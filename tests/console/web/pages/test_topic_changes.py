@@ -36,6 +36,11 @@ def test_a_new_topic_is_checked_before_it_is_made(web: Web) -> None:
     assert "retention.ms 86400000 topic" in page.text
 
 
+def test_a_topic_that_another_form_has_made_meanwhile_is_a_conflict(web: Web) -> None:
+    page = web.post("/new/topic", name="t", partitions="1", config="")
+    assert (page.status, "topic 't'" in page.problem) == (409, True)
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
