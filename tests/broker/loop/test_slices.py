@@ -171,7 +171,13 @@ def test_the_outcome_of_a_change_is_returned_when_it_is_told_later_or_at_once() 
     with pytest.raises(StopIteration) as end:
         next(steps)
     assert end.value.value == "later"
-    assert at_once(outcome_of(lambda done: done("now"))) == "now"
+
+    def now(done: Callable[[str], None]) -> None:
+        done("now")
+
+    with pytest.raises(StopIteration) as at_once:
+        next(outcome_of(now))
+    assert at_once.value.value == "now"
 
 
 def test_an_outcome_that_comes_before_the_steps_have_had_their_turn_is_not_missed() -> None:

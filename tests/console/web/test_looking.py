@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def web() -> Web:
     return found
 
 
-def sent(value: object) -> object:
+def sent(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))
 
 
@@ -47,7 +48,7 @@ def test_what_a_search_takes_and_finds_can_be_sent(web: Web, order: str) -> None
             Bounds(),
         )
         found, span = look_for(*args)
-        again, span_again = sent(look_for(*sent(args)))  # type: ignore[misc]
+        again, span_again = sent(look_for(*sent(args)))
     assert [row.offset for row in again.rows] == [0]
     assert again.rows == found.rows
     assert (again.looked, again.total, span_again) == (3, 3, span)
@@ -59,7 +60,7 @@ def test_what_a_search_takes_and_finds_can_be_sent(web: Web, order: str) -> None
 def test_what_a_preview_takes_and_tells_can_be_sent(web: Web, text: str) -> None:
     with web.at_work():
         told = preview_of(ADDRESS, text, Masks(()), Bounds())
-        again = sent(preview_of(*sent((ADDRESS, text, Masks(()), Bounds()))))  # type: ignore[misc]
+        again = sent(preview_of(*sent((ADDRESS, text, Masks(()), Bounds()))))
     assert again.definition == told.definition
     assert again.mistake == told.mistake
     assert again.columns == told.columns
