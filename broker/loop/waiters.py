@@ -178,10 +178,12 @@ class Waiters:
     ) -> None:
         """Count bytes for calls, and resume those that have enough: some now, the others in later slices."""
         for looked, parked in enumerate(calls, start=1):
-            parked.size_bytes += added_bytes
-            if parked.size_bytes >= parked.min_bytes and (parked.ready is None or parked.ready(key)):
-                self._finish(parked, now_ms)
-                at_most -= 1
+            # Between slices, some are answered or leave.
+            if self._by_call.get(id(parked.call)) is parked:
+                parked.size_bytes += added_bytes
+                if parked.size_bytes >= parked.min_bytes and (parked.ready is None or parked.ready(key)):
+                    self._finish(parked, now_ms)
+                    at_most -= 1
             if at_most <= 0 or looked == LOOKED_AT_ONCE_MAX:
                 self._soon(lambda: self._count(key, calls, added_bytes, now_ms, RESUMED_PER_SLICE))
                 return
