@@ -14,8 +14,10 @@ that no stream needs are removed.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
+from importlib import import_module
 from itertools import chain, islice
 from typing import Final
 from uuid import UUID
@@ -32,7 +34,7 @@ from broker.config.topic_settings import TopicSettings
 from broker.loop.clock import HOLD_MS
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps, or_again
+from broker.loop.slices import Steps, WaitingSteps, in_thread, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.file_retention import FileRetention
@@ -46,6 +48,8 @@ from wal.retention import Oldest, RetentionPolicy, RollPolicy, Run, Walk
 from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.retention")
+
+GROUPS_MODULE: Final = "broker.coordinators.groups"
 
 PARTITIONS_PER_SLICE: Final = 200
 """Partitions looked at before other work gets a turn: about 1 ms if nothing is to be deleted."""
@@ -131,12 +135,21 @@ class RetentionTask:
         self._loop.timers.add(now_ms + interval_ms, self._begin)
 
     def _begin(self, now_ms: int) -> None:
-        if self._metadata.catalogue.group_configs and not self._groups().is_loaded:
+        has_groups = bool(self._metadata.catalogue.group_configs)
+        if has_groups and GROUPS_MODULE not in sys.modules:
+            self._loop.scheduler.add_work(or_again(self._import_groups(), partial(self._schedule, now_ms)))
+            return
+        if has_groups and not self._groups().is_loaded:
             # The groups' committed offsets are not known yet, so records that they hold must not be deleted.
             self._loop.timers.add(now_ms + LOADING_PAUSE_MS, self._begin)
             return
         again = partial(self._schedule, now_ms)
         self._loop.scheduler.add_work(or_again(self._check(), again))
+
+    def _import_groups(self) -> WaitingSteps:
+        """Have a thread import the coordinator of groups, which takes 0.1 s, and begin again."""
+        yield from in_thread(self._loop.scheduler.offload, lambda: import_module(GROUPS_MODULE))
+        self._begin(self._loop.clock.turn_ms)
 
     def _check(self) -> Steps:
         """Apply retention to every partition in which something may be due, then retire segments."""

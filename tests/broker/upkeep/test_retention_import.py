@@ -1,0 +1,34 @@
+"""The first check of retention beside settings of groups: a thread imports their coordinator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from broker.loop.slices import run_here
+from broker.upkeep import retention
+from tests.broker.gateway import Gateway
+from tests.broker.test_regular_work import MINUTE_MS
+
+ABSENT = "wave"
+"""A module of Python that nothing here uses: it stands for one that was not imported yet."""
+
+
+def test_the_coordinator_of_groups_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, ABSENT, raising=False)
+    monkeypatch.setattr(retention, "GROUPS_MODULE", ABSENT)
+    gateway = Gateway()
+    gateway.broker.catalogue.group_configs["g"] = {"kawal.retention.important": "true"}
+    imported: list[bool] = []
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        before = ABSENT in sys.modules
+        run_here(work, done)
+        imported.append(not before and ABSENT in sys.modules)
+
+    gateway.broker.scheduler.offload = offload
+    gateway.advance(10 * MINUTE_MS)
+    assert True in imported
+    assert gateway.broker.next_deadline() is not None, "it is done again"
