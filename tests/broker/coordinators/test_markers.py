@@ -76,6 +76,7 @@ def test_offsets_that_wait_for_their_topic_to_be_created_get_the_marker_after_th
     producer.client.send(request, 5)
     while not gateway.broker.groups.has_backlog:
         gateway.run_jobs()
+        gateway.broker.scheduler.run()
     gateway.client().send(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=60_000), 5)
     gateway.settle()
     for _ in range(3):

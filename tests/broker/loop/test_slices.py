@@ -163,7 +163,8 @@ def test_collections_are_emptied_with_pauses() -> None:
 
 def test_the_outcome_of_a_change_is_returned_when_it_is_told_later_or_at_once() -> None:
     told = list[Callable[[str], None]]()
-    steps, resumed = outcome_of(told.append), list[bool]()
+    resumed = list[bool]()
+    steps = outcome_of(told.append)
     next(steps).start(lambda: resumed.append(True))
     assert not resumed
     told[0]("later")
@@ -172,17 +173,18 @@ def test_the_outcome_of_a_change_is_returned_when_it_is_told_later_or_at_once() 
         next(steps)
     assert end.value.value == "later"
 
-    def now(done: Callable[[str], None]) -> None:
+    def begin(done: Callable[[str], None]) -> None:
         done("now")
 
-    with pytest.raises(StopIteration) as at_once:
-        next(outcome_of(now))
-    assert at_once.value.value == "now"
+    with pytest.raises(StopIteration) as end:
+        next(outcome_of(begin))
+    assert end.value.value == "now"
 
 
 def test_an_outcome_that_comes_before_the_steps_have_had_their_turn_is_not_missed() -> None:
     told = list[Callable[[str], None]]()
-    steps, resumed = outcome_of(told.append), list[bool]()
+    resumed = list[bool]()
+    steps = outcome_of(told.append)
     waits = next(steps)
     told[0]("early")
     waits.start(lambda: resumed.append(True))
