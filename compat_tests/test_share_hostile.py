@@ -1,4 +1,4 @@
-"""What share groups refuse: acknowledgements, epochs, names, places, settings and types of groups.
+"""Refusals of share groups: acknowledgements, epochs, names, places, settings and types of groups.
 
 Apache Kafka answers UNKNOWN_SERVER_ERROR, or not at all, to some of what a client may do wrong: unknown
 acquire modes, a place that is named twice, the group "", partition -1 of offsets. Those cases are in tests/.

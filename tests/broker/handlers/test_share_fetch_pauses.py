@@ -1,4 +1,4 @@
-"""What comes in the pauses of a share fetch, before it waits: nothing wakes it for that, so it looks again.
+"""A share fetch and all that comes in its pauses: nothing wakes it for that, so it looks again.
 
 Each test lets two things happen one after the other, after every number of pauses.
 """
