@@ -124,7 +124,7 @@ def test_a_first_start_has_nothing_to_report() -> None:
     disk = MemoryDisk()
     disk.make_directory(DIRECTORY)
 
-    assert recovered(disk).report == RecoveryReport()
+    assert recovered(disk).report == RecoveryReport(is_new=True)
 
 
 def test_a_clean_stop_is_reported_and_nothing_is_scanned() -> None:
