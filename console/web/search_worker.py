@@ -83,8 +83,8 @@ def outcome_of(job: Job) -> Outcome:
     door = KafkaDoor(way.bootstrap, read_only=way.read_only, alone=way.alone)
     kafka = door.enter(way.security)
     rules = PageRules(kafka, door)
-    job.bounds.begin()
     try:
+        job.bounds.begin()
         with under(rules):
             return Outcome(job.work(*job.args, job.bounds))
     except CommandError as error:
