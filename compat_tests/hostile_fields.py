@@ -61,7 +61,7 @@ def fill(broker: Broker, stack: ExitStack) -> None:
             group_id=QUEUE,
             member_id=str(uuid.uuid4()),
             member_epoch=0,
-            rack_id=text,
+            rack_id=text if text.strip() else None,  # blanks alone are refused, as by Kafka
             subscribed_topic_names=[TOPIC],
         )
         assert raw.call(heartbeat, 1, client_id=text).error_code == 0
