@@ -20,7 +20,7 @@ def id_at(bootstrap: str, place: Place, offset: int) -> str:
     asked = MessageOffset(partition=place.partition, offset=offset)
     answer = ask(bootstrap, KawalMessagesRequest(topic=place.topic, offsets=[asked], ids=[]))
     check(answer.error_code, answer.error_message, f"topic {place.topic!r}")
-    found: LocatedMessage = answer.messages[0]
+    (found,) = answer.messages
     return "" if found.error_code or not found.exact else id_text(found)
 
 
@@ -37,7 +37,8 @@ def place_of(bootstrap: str, topic: str, text: str) -> LocatedMessage:
         raise PageError(400, f"{text!r} is a partition and an offset; an id has four numbers, as {EXAMPLE}")
     answer = ask(bootstrap, KawalMessagesRequest(topic=topic, offsets=[], ids=[asked]))
     check(answer.error_code, answer.error_message, f"topic {topic!r}")
-    found: LocatedMessage = answer.messages[0]
+    found: LocatedMessage
+    (found,) = answer.messages
     if found.error_code:
         raise PageError(404, found.error_message or f"no message of {topic!r} has the id {text}")
     if not found.exact:

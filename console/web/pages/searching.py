@@ -72,7 +72,8 @@ async def _search(
                 look_for, visit.kafka.bootstrap, asked, source, text, look, bounds=bounds
             )
             stopped = bounds.left
-        bars = [] if asked.at or span is None else await visit.kafka.run(bars_of, span, visit.bars)
+        if span is not None and not asked.at:
+            bars = await visit.kafka.run(bars_of, span, visit.bars)
     is_unfit = isinstance(compiled, Compiled) and compiled.statement.kind is Kind.UNFIT
     further = visit.here(at=positions_text(found.next)) if found.more and not found.stuck else ""
     return View(
