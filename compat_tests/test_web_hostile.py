@@ -87,6 +87,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KawalBroker
         "kawal.console.listeners": f"{HOST}:{port}",
         "group.initial.rebalance.delay.ms": "100",
         "kawal.audit.topic": "true",
+        # Share members send no further heartbeats.
+        "group.share.max.session.timeout.ms": "1800000",
+        "group.share.session.timeout.ms": "1800000",
     }
     broker = KawalBroker(tmp_path_factory.mktemp("hostile"), settings)
     broker.start()
