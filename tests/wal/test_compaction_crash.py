@@ -22,6 +22,7 @@ from wal.inspect import LogReport, verify_log
 from wal.log import VnodeLog
 from wal.memory_image import DROP_ALL
 from wal.options import LogOptions
+from wal.stream import LOG_STREAM
 
 pytestmark = pytest.mark.usefixtures("_slow_checkpoints")
 STREAMS = (1, 2, 3)
@@ -134,7 +135,7 @@ def check(run: Run, disk: Disk, promised: Promise) -> VnodeLog | None:
         start, end = log.log_start(stream_id), log.high_watermark(stream_id)
         views = run.views(stream_id, start, end, since.get(stream_id, 0))
         assert seen(log, stream_id) in views, f"stream {stream_id} from {start} to {end}"
-    named = {stream.copies_id for stream in log._state.streams.values()}
+    named = {LOG_STREAM} | {stream.copies_id for stream in log._state.streams.values()}
     assert {stream_id for stream_id in log._state.streams if stream_id >= COPIES_BIT} <= named
     return log
 
