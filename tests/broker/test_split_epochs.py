@@ -17,7 +17,7 @@ from tests.broker.test_leader_epochs import end_of, listed_epoch
 from tests.broker.topic_requests import altered
 from wal.errors import LogClosed
 
-SPLITTING: dict[str, Any] = {
+SPLITTING: Any = {
     "kawal_partition_autosplit_mode": "paused",
     "kawal_partition_write_bytes_per_sec": str(SPEED),
 }

@@ -59,7 +59,7 @@ def committed(data: bytes, aborted: Iterable[tuple[int, int]]) -> list[Row]:
 
 
 class Seen:
-    """What a group has seen first, by key."""
+    """The records that a group has seen first, by key."""
 
     def __init__(self) -> None:
         self.by_key: dict[bytes, list[int]] = {}
