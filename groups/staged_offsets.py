@@ -24,7 +24,7 @@ _Place = tuple[int, int]
 
 
 class _Open:
-    """What one transaction has staged in one partition of __consumer_offsets."""
+    """The offsets that one transaction has staged in one partition of __consumer_offsets."""
 
     __slots__ = ("offsets", "place", "stamp")
 
@@ -36,7 +36,7 @@ class _Open:
 
 
 class Closed:
-    """What a transaction had staged in a partition, once its marker is written."""
+    """The offsets that a transaction had staged in a partition, once its marker is written."""
 
     __slots__ = ("_undo", "counting", "keys")
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from broker.errors import RequestError
+from broker.security.authorized_operations import Operation
+from protocol.error_codes import ErrorCode
+
 if TYPE_CHECKING:
+    from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
+    from broker.security.rights import Rights
+    from broker.storage.partition import Partition
+    from protocol.messages.fetch import FetchRequest
 
 PartitionKey = tuple[str | UUID, int]
 
@@ -51,3 +59,29 @@ class FetchItem:
         self.sent_high_watermark = high_watermark
         self.sent_log_start = log_start
         return news
+
+
+def may_fetch(rights: Rights, request: FetchRequest) -> bool:
+    """Whether a client may fetch at all; one that says that it is a replica needs CLUSTER_ACTION."""
+    replica_id = request.replica_id if request.replica_state is None else request.replica_state.replica_id
+    return replica_id < 0 or rights.may_cluster(Operation.CLUSTER_ACTION)
+
+
+def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = None) -> Partition:
+    """Return the partition an item names, by topic id where it has one.
+
+    Raises: RequestError, with 100 for a topic id that this item never saw, with 3 for a topic or partition
+    that was deleted or never existed, with 29 for one that the client may not read.
+    """
+    known = item.topic
+    topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
+    name = item.name if topic is None else topic.name
+    is_known = topic is not None or not item.by_id
+    if rights is not None and is_known and not rights.may_topic(Operation.READ, name):
+        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if topic is None:
+        unknown_id = item.by_id and known is None
+        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = metadata.topics.partition(topic, item.index)
+    item.topic = topic
+    return partition

@@ -8,13 +8,11 @@ from typing import Final
 
 from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
-from broker.fetching.fetch_items import FetchItem
+from broker.fetching.fetch_items import FetchItem, find_partition, may_fetch
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
 from broker.loop.slices import Offload, WaitingSteps, in_thread, run_here
-from broker.security.authorized_operations import Operation
-from broker.security.rights import Rights
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
@@ -357,32 +355,6 @@ class FetchReader:
         parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
         if size_bytes:
             data.records = RecordParts(parts, size_bytes)
-
-
-def may_fetch(rights: Rights, request: FetchRequest) -> bool:
-    """Whether a client may fetch at all; one that says that it is a replica needs CLUSTER_ACTION."""
-    replica_id = request.replica_id if request.replica_state is None else request.replica_state.replica_id
-    return replica_id < 0 or rights.may_cluster(Operation.CLUSTER_ACTION)
-
-
-def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = None) -> Partition:
-    """Return the partition an item names, by topic id where it has one.
-
-    Raises: RequestError, with 100 for a topic id that this item never saw, with 3 for a topic or partition
-    that was deleted or never existed, with 29 for one that the client may not read.
-    """
-    known = item.topic
-    topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
-    name = item.name if topic is None else topic.name
-    is_known = topic is not None or not item.by_id
-    if rights is not None and is_known and not rights.may_topic(Operation.READ, name):
-        raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    if topic is None:
-        unknown_id = item.by_id and known is None
-        raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition = metadata.topics.partition(topic, item.index)
-    item.topic = topic
-    return partition
 
 
 def _divergence(item: FetchItem, partition: Partition, server_epoch: int) -> EpochEndOffset | None:

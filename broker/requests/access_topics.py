@@ -10,7 +10,7 @@ from broker.config.config_changes import Operation as Change
 from broker.config.group_keys import IMPORTANT_TOPICS
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
 from broker.config.queue_keys import ANSWERS_TOPIC
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, made_of, tallied
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, made_of, tallied
 from broker.requests.passage import MESSAGES, Checks, Passage, refused_of, refused_parts_of, split
 from broker.requests.refusals import refusal
 from broker.security.acls import ResourceType
@@ -306,7 +306,9 @@ def _split_configs(
             errors.append(refused(item, code))
         return code is None
 
-    passage.request.resources, _ = yield from split(passage.request.resources, is_allowed)
+    # An answer is made with each decision, so a step has fewer of them.
+    resources = split(passage.request.resources, is_allowed, per_step=ITEMS_PER_STEP // 2)
+    passage.request.resources, _ = yield from resources
     _join(passage, field, errors)
     return None
 

@@ -53,14 +53,14 @@ class Passage(NamedTuple):
 
 
 def split(
-    items: Iterable[Item], is_allowed: Callable[[Item], bool]
+    items: Iterable[Item], is_allowed: Callable[[Item], bool], *, per_step: int = ITEMS_PER_STEP
 ) -> Generator[None, None, tuple[list[Item], list[Item]]]:
     """Return the items that are allowed and those that are denied, both in their order."""
     allowed: list[Item] = []
     denied: list[Item] = []
     for number, item in enumerate(items, start=1):
         (allowed if is_allowed(item) else denied).append(item)
-        if not number % ITEMS_PER_STEP:
+        if not number % per_step:
             yield
     return allowed, denied
 

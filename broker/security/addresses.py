@@ -9,10 +9,12 @@ Source: java.net.Inet6Address.getHostAddress, which StandardAuthorizer compares 
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 
 _WORDS = struct.Struct(">8H")
 
 
+@lru_cache(maxsize=1024)
 def spellings(address: str) -> tuple[str, ...]:
     """Return the texts that rules may have for a client's address, first the address as it is given."""
     packed, zone = _packed(address)

@@ -1,4 +1,4 @@
-"""The lag of a group in the past, of hours in which nobody looked: from its commits, and ends of its topics.
+"""The lag of a group in past hours, in which its page was not open: from its commits, and ends of its topics.
 
 A group's commits have their times, and the end of a partition at a moment is the first offset that came after
 it (ListOffsets by time): so the lag at 61 moments is known without a sampler.  Before the oldest commit that

@@ -1,6 +1,6 @@
 """`/groups/G/lag`: the lag of a group over the time in which it was looked at, and its stream.
 
-With `since` (6h, 30m, 2d) it is that of a time in which nobody needs to have looked, from what was committed.
+With `since` (6h, 30m, 2d) it is that of any time, from what was committed.
 """
 
 from __future__ import annotations

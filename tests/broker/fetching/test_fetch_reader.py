@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from broker.errors import RequestError
-from broker.fetching.fetch_items import FetchItem
-from broker.fetching.fetch_reader import READ_COMMITTED, FetchReader, find_partition
+from broker.fetching.fetch_items import FetchItem, find_partition
+from broker.fetching.fetch_reader import READ_COMMITTED, FetchReader
 from broker.loop.slices import at_once
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import FetchRequest, PartitionData

@@ -93,5 +93,6 @@ def test_while_a_page_is_made_a_visit_lets_its_task_take_several_steps(loop: Loo
 
     loop.gateway.broker.stats.turns.asked_for_page()
     trio.run(main)
-    assert max(steps[2:4]) == PASSES_BESIDE_PAGES
-    assert max(steps[5:8]) == 1
+    # Trio draws the order of the tasks in each pass by lot.
+    assert abs(sum(steps[1:4]) - 3 * PASSES_BESIDE_PAGES) <= 1
+    assert abs(sum(steps[5:8]) - 3) <= 1

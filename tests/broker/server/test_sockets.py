@@ -7,8 +7,10 @@ import select
 import pytest
 
 from broker.server.sockets import READ
+from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import request_frame
 from tests.broker.kit import batch, create, producing
+from tests.broker.server.fakes import FakeSocket
 from tests.broker.server.loop import Loop
 
 
@@ -47,12 +49,22 @@ def test_nothing_is_read_once_the_server_stops(loop: Loop) -> None:
     assert [loop.interest(sock) for sock in socks] == [0, 0]
 
 
+def known(loop: Loop) -> FakeSocket:
+    """Return the socket of a client that is no newcomer any more."""
+    sock = loop.connect()
+    sock.incoming.append(request_frame(MetadataRequest(topics=[]), 12, 0))
+    loop.turn((sock, select.EPOLLIN))
+    assert sock.taken
+    assert loop.interest(sock) == READ
+    return sock
+
+
 def test_a_client_that_sends_nothing_before_its_answer_costs_no_change_of_the_epoll(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop = Loop(monkeypatch, kawal_connection_in_flight_requests=1)
     create(loop.gateway.client(), "t")
-    sock = loop.connect()
+    sock = known(loop)
     changes = list[int]()
     monkeypatch.setattr(loop.epoll, "modify", lambda _number, mask: changes.append(mask))
     for number in range(3):
@@ -69,7 +81,7 @@ def test_a_client_that_sends_more_than_may_be_in_work_is_reported_once_and_read_
 ) -> None:
     loop = Loop(monkeypatch, kawal_connection_in_flight_requests=1)
     create(loop.gateway.client(), "t")
-    sock = loop.connect()
+    sock = known(loop)
     for number in range(2):
         sock.incoming.append(request_frame(producing(("t", 0, batch(b"a"))), 9, number))
     loop.turn((sock, select.EPOLLIN))

@@ -1,4 +1,4 @@
-"""The lag of a group in a time in which nobody looked."""
+"""The lag of a group in a time in which its page was not open."""
 
 from __future__ import annotations
 
