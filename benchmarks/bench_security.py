@@ -3,7 +3,8 @@
     tls         records of 1 KB over TLS 1.3, to 1 and 100 partitions: MB/s, and the server's processor a GB
     handshakes  new TLS connections that ask ApiVersions and leave: a second, and the server's ms for each
     idle        resident memory of an idle TLS connection
-    gate        what 10,000 rules cost of the processor for records of 1 KB, in pairs (gate_cost.py)
+    gate        what 10,000 rules cost of the processor for records of 1 KB: inside a process, where a bar
+                judges it (gate_in_process.py), and on the wire (gate_cost.py)
 
 The servers take turns in rounds; figures are medians, ratios are taken of them. Kafka does not sync before it
 answers, Kawal does. Exit code 1: a bar is not met.
@@ -26,7 +27,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks import proc
 from benchmarks.environment import REPOSITORY
-from benchmarks.gate_cost import gate
+from benchmarks.gate_cost import on_the_wire
+from benchmarks.gate_in_process import added_in_process
 from benchmarks.rounds import Figures, in_rounds, options_of
 from benchmarks.servers import Server, ServerKind, new_server
 from compat_tests.broker import API_VERSIONS_REQUEST, HOST
@@ -177,7 +179,8 @@ def measure(kind: ServerKind, part: str, quick: bool) -> Figures:
     try:
         certificates = make_certificates(directory / "certificates")
         if part == "gate":
-            return gate(kind, directory, quick)
+            inside = added_in_process(quick) if kind == "kawal" else {}
+            return inside | on_the_wire(kind, directory, quick)
         server = new_server(kind, directory / kind, tls_settings(kind, certificates))
         try:
             server.start()
@@ -200,10 +203,12 @@ def main(words: Sequence[str] | None = None) -> int:
 def report(found: dict[str, dict[str, list[float]]], servers: Sequence[str]) -> bool:
     """Print medians and ratios to Kafka; return whether the bars are met."""
     all_met = True
-    print(f"{'':56}" + "".join(f"{kind:>14}" for kind in servers))
+    print(f"{'':72}" + "".join(f"{kind:>14}" for kind in servers))
     for name, by_server in found.items():
         figures = {kind: median(values) for kind, values in by_server.items()}
-        line = f"{name:56}" + "".join(f"{figures[kind]:14.3f}" for kind in servers)
+        line = f"{name:72}" + "".join(
+            f"{figures[kind]:14.3f}" if kind in figures else f"{'-':>14}" for kind in servers
+        )
         if {"kafka", "kawal"} <= figures.keys():
             line += f"   {figures['kawal'] / figures['kafka']:6.2f}x"
         if name.endswith("rules by none") and "kawal" in figures:

@@ -77,7 +77,7 @@ def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = 
     topic = metadata.catalogue.find_id(item.topic_id) if item.by_id else metadata.catalogue.find(item.name)
     name = item.name if topic is None else topic.name
     is_known = topic is not None or not item.by_id
-    if rights is not None and is_known and not rights.may_topic(Operation.READ, name):
+    if rights is not None and is_known and not rights.may_read(name):
         raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         unknown_id = item.by_id and known is None

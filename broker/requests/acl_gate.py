@@ -16,7 +16,6 @@ from broker.requests.passage import MESSAGES, Checks, Passage
 from broker.requests.refusals import refusal
 from broker.security.access_table import ACCESS, Scope
 from broker.security.acls import ResourceType
-from broker.security.authorized_operations import Operation
 from broker.security.authorizer import Authorizer
 from broker.security.rights import Rights
 from protocol.api_keys import ApiKey
@@ -77,7 +76,7 @@ class AclGate:
 
     def lets_write(self, connection: CallConnection, topic: str) -> bool:
         """Whether the rules, as they are at this moment, let the client write to the topic."""
-        return self._rights_of(connection).may_topic(Operation.WRITE, topic)
+        return self._rights_of(connection).may_write(topic)
 
     def _rights_of(self, connection: CallConnection) -> Rights:
         """Return the rights of the client as which the connection is known now."""

@@ -13,6 +13,9 @@ from broker.security.authorized_operations import (
 )
 from broker.security.authorizer import Authorizer
 
+_READ_BIT: Final = 1 << Operation.READ
+_WRITE_BIT: Final = 1 << Operation.WRITE
+
 _SHOWN: Final = {
     ResourceType.TOPIC: TOPIC_OPERATIONS,
     ResourceType.GROUP: GROUP_OPERATIONS,
@@ -42,8 +45,25 @@ class Rights:
         """Whether the client may do this with a topic."""
         found = self._topics.get(name)
         if found is None:
-            found = self._authorizer.decide_topic(self.principal, self._host, name)
+            found = self._decide(name)
         return bool(found >> operation & 1)
+
+    def may_read(self, name: str) -> bool:
+        """Whether the client may READ a topic: `may_topic`, for each partition of a fetch."""
+        found = self._topics.get(name)
+        if found is None:
+            found = self._decide(name)
+        return found & _READ_BIT != 0
+
+    def may_write(self, name: str) -> bool:
+        """Whether the client may WRITE to a topic: `may_topic`, for each batch."""
+        found = self._topics.get(name)
+        if found is None:
+            found = self._decide(name)
+        return found & _WRITE_BIT != 0
+
+    def _decide(self, name: str) -> int:
+        return self._authorizer.decide_topic(self.principal, self._host, name)
 
     def may_group(self, operation: Operation, group: str) -> bool:
         """Whether the client may do this with a group."""

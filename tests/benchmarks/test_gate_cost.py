@@ -1,19 +1,20 @@
-"""The figures of benchmarks/gate_cost.py."""
+"""The rules of benchmarks/gate_cost.py, as a client sends them."""
 
 from __future__ import annotations
 
-from benchmarks.gate_cost import compared
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks import gate_cost
+from benchmarks.gate_requests import RULES, acl_of
+from tests.broker.guarded import Guarded
 
 
-def test_single_pairs_that_swing_do_not_move_the_figure() -> None:
-    ratios = [0.5, *(1 + number / 1_000 for number in range(38)), 2.0]
-    found = compared("g", ratios)
-    assert {name: round(figure, 4) for name, figure in found.items()} == {
-        "g": 1.0185,
-        "g, from": 1.011,
-        "g, to": 1.026,
-    }
-
-
-def test_a_few_pairs_tell_no_more_than_their_ends() -> None:
-    assert compared("g", [1.1, 0.9, 1.0]) == {"g": 1.0, "g, from": 0.9, "g, to": 1.1}
+def test_the_rules_on_the_wire_are_those_of_the_brokers_in_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guarded = Guarded()
+    monkeypatch.setattr(gate_cost, "raw_client", contextmanager(lambda _server: iter([guarded.admin])))
+    gate_cost.add_rules(None)  # type: ignore[arg-type]  # the client is given
+    assert set(guarded.broker.catalogue.acls) == {acl_of(number) for number in range(RULES)}
