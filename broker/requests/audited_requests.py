@@ -141,6 +141,15 @@ def _txn_offset_commit(watcher: Watcher, call: Call[Any]) -> Answered | None:
     return _moves(watcher, call, request.transactional_id)
 
 
+def _name_of(broker: Any, topic: Any) -> str:
+    """Return the name of a topic in a commit: those of OffsetCommit may have an id instead."""
+    topic_id = getattr(topic, "topic_id", None)
+    if topic.name or topic_id is None:
+        return str(topic.name)
+    known = broker.catalogue.by_id.get(topic_id)
+    return str(topic_id) if known is None else known.name
+
+
 def _moves(watcher: Watcher, call: Call[Any], transaction: str | None) -> Answered:
     """Look at offsets that a request sets for a group, in a transaction perhaps."""
     request = call.request
@@ -148,8 +157,7 @@ def _moves(watcher: Watcher, call: Call[Any], transaction: str | None) -> Answer
     before: dict[str, object] = {}
     after: dict[str, object] = {}
     for topic in request.topics[:TOPICS_MAX]:
-        known = None if topic.name else broker.catalogue.by_id.get(topic.topic_id)
-        name = topic.name or (str(topic.topic_id) if known is None else known.name)
+        name = _name_of(broker, topic)
         offsets = {item.partition_index: item.committed_offset for item in topic.partitions[:ITEMS_MAX]}
         shown = looks.some(offsets)
         before[name] = _committed(broker, group, name, shown)

@@ -42,3 +42,19 @@ def when_ready(
             if error.args[0].code() not in not_ready or now() >= deadline:
                 raise
         sleep(PAUSE_SECONDS)
+
+
+def reporting(work: Callable[[float], int], seconds: float) -> int:
+    """Have a producer work, and report deliveries meanwhile: `work` is its flush or poll.
+
+    confluent-kafka 2.16 goes on with reports after it has noted a fatal error for the caller, as when a producer
+    is fenced, and Python makes a SystemError of that.  Raises: KafkaException.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return work(seconds)
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        raise

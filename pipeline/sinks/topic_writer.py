@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import TargetError
 from pipeline.offset_map import MAP_TOPIC, MapRecord, Origin, Piece, encoded, runs_of
-from pipeline.sinks.patience import when_ready
+from pipeline.sinks.patience import reporting, when_ready
 
 if TYPE_CHECKING:
     import pyarrow
@@ -218,7 +218,7 @@ class PartitionWriter:
                 )
                 break
             except BufferError:  # its queue is full: wait for deliveries
-                self._producer.poll(0.1)
+                reporting(self._producer.poll, 0.1)
             except KafkaException as error:
                 raise TargetError(
                     f"{self.target}-{self.place[1]}: the record at offset {offset} of {self.place[0]!r} "
@@ -227,7 +227,7 @@ class PartitionWriter:
         self._source.append(offset)
         self._origins.append(origin)
         if len(self._source) % POLL_RECORDS == 0:
-            self._producer.poll(0)
+            reporting(self._producer.poll, 0)
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is None:
@@ -247,7 +247,7 @@ class PartitionWriter:
             if not self._open:
                 self._producer.begin_transaction()
                 self._open = True
-            left = self._producer.flush(self.plan.transaction_timeout_ms / 1000)
+            left = reporting(self._producer.flush, self.plan.transaction_timeout_ms / 1000)
             self._check_delivered(left)
             if self.records:
                 self._write_map(until)

@@ -126,6 +126,14 @@ def test_commits_in_a_transaction_without_a_member_are_told_with_it(gateway: Aud
     assert (event["outcome"], event["errors"]) == ("failed", {"t-0": "INVALID_PRODUCER_ID_MAPPING"})
 
 
+def test_a_commit_in_a_transaction_to_a_topic_without_a_name_is_told_and_answered(gateway: Audited) -> None:
+    """Bug: the connection was closed, as such topics have no ids to look for instead."""
+    request = txn_commit()
+    request.topics[0].name = ""
+    assert gateway.admin.call(request, 3).topics[0].name == ""
+    assert gateway.last("group.offsets.reset")["after"] == {"": {"0": 1}}
+
+
 def test_records_of_share_groups_that_an_operator_finishes_are_told(gateway: Audited) -> None:
     admin = gateway.admin
     settings = altering_some(32, "s", share_auto_offset_reset="earliest")()

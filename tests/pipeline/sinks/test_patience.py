@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from pipeline.sinks.patience import when_ready
+from pipeline.sinks.patience import reporting, when_ready
 
 
 class Coordinator:
@@ -49,3 +49,24 @@ def test_any_other_error_is_raised_at_once() -> None:
     with pytest.raises(KafkaException):
         asked.asked()
     assert asked.time == 0
+
+
+def test_a_fatal_error_beside_reports_is_raised_as_itself() -> None:
+    """Bug: a copy whose producer was fenced while it reported deliveries ended with a SystemError."""
+    fenced = KafkaException(KafkaError(KafkaError._FENCED))
+
+    def flush(_seconds: float) -> int:
+        raise SystemError("returned a result with an exception set") from fenced
+
+    with pytest.raises(KafkaException) as raised:
+        reporting(flush, 1)
+    assert raised.value is fenced
+
+
+def test_other_errors_of_python_itself_and_results_are_passed_on() -> None:
+    def broken(_seconds: float) -> int:
+        raise SystemError("bad call")
+
+    with pytest.raises(SystemError, match="bad call"):
+        reporting(broken, 1)
+    assert reporting(int, 3) == 3
