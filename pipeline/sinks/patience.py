@@ -47,7 +47,7 @@ def when_ready(
 def reporting(work: Callable[[float], int], seconds: float) -> int:
     """Have a producer work, and report deliveries meanwhile: `work` is its flush or poll.
 
-    confluent-kafka 2.16 goes on with reports after it has noted a fatal error for the caller, as when a producer
+    confluent-kafka 2.16 goes on with reports after it has noted a fatal error for the caller, such as that it
     is fenced, and Python makes a SystemError of that.  Raises: KafkaException.
     """
     from confluent_kafka import KafkaException
