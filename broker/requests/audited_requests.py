@@ -271,12 +271,17 @@ def _delete_records(watcher: Watcher, call: Call[Any]) -> Answered:
     return answered
 
 
+_DATABASE_CHANGES: Final = {
+    int(action): action.name.lower() for action in DatabaseAction if action != DatabaseAction.DESCRIBE
+}
+
+
 def _databases(watcher: Watcher, call: Call[Any]) -> Answered | None:
     """Watch requests for databases: they are made and dropped by disk work, after the request."""
     request = call.request
-    if request.validate_only or request.action == DatabaseAction.DESCRIBE:
+    action = _DATABASE_CHANGES.get(request.action)
+    if request.validate_only or action is None:
         return None
-    action = DatabaseAction(request.action).name.lower()
     asked = {
         item.name: {setting.name: setting.value for setting in item.settings}
         for item in request.databases or ()

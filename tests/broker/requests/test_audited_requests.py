@@ -224,3 +224,12 @@ def test_levels_of_loggers_are_told_though_no_record_has_them(gateway: Audited) 
     assert event["resource"] == {"type": "logger", "name": "1"}
     assert (event["before"], event["after"]) == ({"kawal.audit": "INFO"}, {"kawal.audit": "FATAL"})
     assert levels["kawal.audit"] == "FATAL"
+
+
+def test_a_request_for_databases_that_asks_for_no_known_action_is_refused_by_its_handler(
+    gateway: Audited,
+) -> None:
+    """Bug: the connection was closed, as there was no name for the event."""
+    item = DatabaseItem(name="d", settings=[])
+    answer = gateway.admin.call(KawalDatabasesRequest(action=77, databases=[item]), 0)
+    assert answer.databases[0].error_code == ErrorCode.INVALID_REQUEST
