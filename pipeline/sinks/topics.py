@@ -25,6 +25,8 @@ from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transac
 from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from confluent_kafka.admin import AdminClient
 
 NOT_COPIED = ("kawal.", "leader.replication.throttled", "follower.replication.throttled", "remote.")
@@ -35,6 +37,20 @@ QUIET = {"log_level": "0"}
 
 MAP_SECONDS = 300.0
 """The time in which transactions that are open on a map must end before it can be read to its end."""
+
+
+def made(topic: Future[None]) -> None:
+    """Wait until a topic that was missing is there; another run of the job may just have created it.
+
+    Raises: KafkaException.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+
+    try:
+        topic.result(SECONDS)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
 
 
 class Target:
@@ -103,7 +119,7 @@ class Target:
             config=dict(configs),
         )
         try:
-            admin.create_topics([new])[name].result(SECONDS)
+            made(admin.create_topics([new])[name])
         except KafkaException as error:
             raise TargetError(
                 f"the topic {name!r} was not created on {self.job.target_bootstrap}: {error.args[0].str()}; "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from importlib import util
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from pipeline.errors import SetupError
-from pipeline.sinks.topics import by_place, copied_configs, require_client, target_client
+from pipeline.sinks.topics import by_place, copied_configs, made, require_client, target_client
 from tests.pipeline.made import LAKE, job
 
 
@@ -42,3 +44,13 @@ def test_a_missing_client_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(util, "find_spec", lambda _name: None)
     with pytest.raises(SetupError, match=r"pip install 'kawal\[replicate\]'"):
         require_client()
+
+
+def test_a_topic_that_another_run_has_just_created_is_taken_as_it_is() -> None:
+    """Bug: of two drivers that began at once, one ended as the map of offsets was there already."""
+    there, refused = Future[None](), Future[None]()
+    there.set_exception(KafkaException(KafkaError(KafkaError.TOPIC_ALREADY_EXISTS)))
+    made(there)
+    refused.set_exception(KafkaException(KafkaError(KafkaError.POLICY_VIOLATION)))
+    with pytest.raises(KafkaException):
+        made(refused)
