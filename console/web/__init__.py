@@ -12,7 +12,7 @@ A page takes a `Visit` and returns an `Answer` (visit.py has both):
         name = visit.names["topic"]
         facts = await visit.kafka.run(facts_of, visit.kafka.bootstrap, name)
         plan = Plan(
-            command=f"kawal topics delete {shlex.quote(name)}",
+            command=command(visit.settings.bootstrap, "topics delete", name),
             action=path_to("topics", name, "delete"),
             verb="Delete",
             effects=[f"{len(facts.partitions)} partitions are deleted"],

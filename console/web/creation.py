@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +9,7 @@ from console.admin import ask, check
 from console.config_admin import alter, changes_of, find_resource
 from console.errors import CommandError
 from console.link import LinkLost
+from console.web.command_text import command, config_options
 from protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 VERSION: Final = 5
@@ -63,5 +63,4 @@ def problem_of_config(bootstrap: str, topic: str, key: str, value: str) -> str:
 
 def create_command(bootstrap: str, name: str, configs: Mapping[str, str]) -> str:
     """Return the command that creates such a topic."""
-    options = [f"--config {shlex.quote(f'{key}={value}')}" for key, value in configs.items()]
-    return " ".join(["kawal topics create", shlex.quote(name), *options, "--bootstrap", bootstrap])
+    return command(bootstrap, "topics create", name, options=config_options(configs))

@@ -17,7 +17,7 @@ class Plan:
     """A change that a form would make."""
 
     command: str
-    """The `kawal` command that does the same; the page adds the broker's address where it is missing."""
+    """The `kawal` command that does the same (command_text.py)."""
     action: str
     """The path to which the form is sent."""
     verb: str
@@ -32,12 +32,6 @@ class Plan:
     """The name that must be written to confirm; "" for changes that can be taken back."""
     problem: str = ""
     """Why the broker would refuse, as its dry run said: there is no button then."""
-
-
-def at_broker(command: str, bootstrap: str) -> str:
-    """Return a `kawal` command that names this broker, whatever it would reach by itself."""
-    option = f"--bootstrap {bootstrap}"
-    return command if option in command else f"{command} {option}"
 
 
 def plan_view(title: str, plan: Plan, crumbs: Sequence[Crumb] = ()) -> View:

@@ -16,7 +16,6 @@ from console.web import charts
 from console.web.cells import cell_text
 from console.web.fields import path_to, with_query
 from console.web.navigation import PLACES
-from console.web.plan import at_broker
 from console.web.static_files import StaticFiles
 from console.web.text import Shown, in_template, shown_bytes, shown_lines
 
@@ -43,7 +42,6 @@ class Templates:
             number=number,
             size=size,
             plural=plural,
-            at_broker=at_broker,
             long_time=long_time,
         )
         self._environment.globals.update(

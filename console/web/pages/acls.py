@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from functools import partial
 from typing import Final
 
@@ -21,6 +20,7 @@ from console.acl_admin import (
 )
 from console.admin import ask
 from console.errors import Refused
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import Fields
 from console.web.paging import page_of
@@ -85,9 +85,9 @@ def _rule(fields: Fields) -> Rule:
 
 def _options(rule: Rule) -> str:
     flag = "tokens-of-user" if rule.resource == "user" else rule.resource
-    resource = "--cluster" if rule.resource == "cluster" else f"--{flag} {shlex.quote(rule.name)}"
-    host = "" if rule.host == "*" else f" --host {shlex.quote(rule.host)}"
-    return f"--user {shlex.quote(rule.principal)} --operation {rule.operation} {resource}{host}"
+    resource = "--cluster" if rule.resource == "cluster" else option(flag, rule.name)
+    host = "" if rule.host == "*" else f" {option('host', rule.host)}"
+    return f"{option('user', rule.principal)} --operation {rule.operation} {resource}{host}"
 
 
 def _sentence(rule: Rule) -> str:
@@ -107,7 +107,7 @@ async def new(visit: Visit) -> Answer:
         more = " --prefixed" if rule.pattern == "prefixed" else ""
         more += " --deny" if rule.permission == "deny" else ""
         plan = Plan(
-            command=f"kawal acls add {_options(rule)}{more}",
+            command=command(visit.settings.bootstrap, "acls add", options=f"{_options(rule)}{more}"),
             action="/new/acl",
             verb="Add",
             effects=[_sentence(rule) + ".", "A denial wins over what is allowed."],
@@ -135,8 +135,11 @@ async def show_remove(visit: Visit) -> Answer:
     rule = _rule(visit.query)
     known = await visit.kafka.run(rules_of, visit.kafka.bootstrap, Wanted(**rule._asdict()))
     plan = Plan(
-        command=f"kawal acls remove {_options(rule)} --pattern {rule.pattern} --permission {rule.permission}"
-        " --yes",
+        command=command(
+            visit.settings.bootstrap,
+            "acls remove",
+            options=f"{_options(rule)} --pattern {rule.pattern} --permission {rule.permission} --yes",
+        ),
         action="/acls/remove",
         verb="Remove",
         differences=[("rule", _sentence(rule), "none")],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
+from console.web.command_text import command, option
 from console.web.creation import problem_of_config, set_config
 from console.web.errors import PageError
 from console.web.fields import path_to
@@ -57,10 +56,9 @@ async def _plan(visit: Visit, topic: str, source: Source, text: str) -> Plan:
     problem = ""
     if not visit.read_only:
         problem = await visit.kafka.run(problem_of_config, visit.kafka.bootstrap, topic, COLUMNS, text)
-    setting = shlex.quote(f"{COLUMNS}={text}")
+    change = option("config", f"{COLUMNS}={text}")
     return Plan(
-        command=f"kawal topics alter {shlex.quote(topic)} --config {setting} --bootstrap "
-        f"{visit.settings.bootstrap}",
+        command=command(visit.settings.bootstrap, "topics alter", topic, options=change),
         action=path_to("topics", topic, "columns"),
         verb="Declare them",
         differences=((COLUMNS, str(source.columns or "none"), text),),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +9,7 @@ from console.config_admin import key_and_value
 from console.database_admin import do, found
 from console.errors import CommandError, UsageError
 from console.link import LinkLost
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import Fields, path_to
 from console.web.pages.databases import DATABASES, databases_of
@@ -78,11 +78,10 @@ async def _creation(visit: Visit, name: str) -> Plan:
     settings = _settings(visit.query)
     problem = await _problem(visit, DatabaseAction.CREATE, name, settings)
     vnodes = settings.pop("vnodes", None)
-    words = ["kawal databases create", shlex.quote(name)]
-    words += [f"--vnodes {vnodes}"] if vnodes else []
-    words += [f"--config {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]
+    options = [f"--vnodes {vnodes}"] if vnodes else []
+    options += [option("config", f"{key}={value}") for key, value in settings.items()]
     return Plan(
-        command=" ".join(words),
+        command=command(visit.settings.bootstrap, "databases create", name, options=" ".join(options)),
         action="/new/database",
         verb="Create",
         effects=[] if problem or visit.read_only else ["The broker would take it as it is."],
@@ -124,12 +123,12 @@ async def show_alter(visit: Visit) -> Answer:
 async def _altering(visit: Visit, one: DatabaseResult, settings: Settings) -> Plan:
     problem = await _problem(visit, DatabaseAction.ALTER, one.name, settings)
     now = {setting.name: setting.value for setting in one.settings}
-    words = [
-        f"--unset {shlex.quote(key)}" if value is None else f"--config {shlex.quote(f'{key}={value}')}"
+    options = [
+        option("unset", key) if value is None else option("config", f"{key}={value}")
         for key, value in settings.items()
     ]
     return Plan(
-        command=" ".join(["kawal databases alter", shlex.quote(one.name), *words]),
+        command=command(visit.settings.bootstrap, "databases alter", one.name, options=" ".join(options)),
         action=path_to("databases", one.name, "alter"),
         verb="Change",
         differences=[
@@ -164,7 +163,7 @@ async def show_drop(visit: Visit) -> Answer:
     held = f"{plural(one.topic_count, 'topic')} and {plural(one.view_count, 'view')}"
     full = one.topic_count or one.view_count
     plan = Plan(
-        command=f"kawal databases drop {shlex.quote(one.name)}",
+        command=command(visit.settings.bootstrap, "databases drop", one.name),
         action=path_to("databases", one.name, "drop"),
         verb="Drop",
         effects=[f"{plural(one.vnodes, 'write-ahead log')} and {size(one.size_bytes)} go for ever."],

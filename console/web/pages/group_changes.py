@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from console.errors import CommandError
 from console.group_reset import Move
+from console.web.command_text import command, option
 from console.web.fields import path_to
 from console.web.group_facts import committed_of, find_group
 from console.web.group_offsets import commit, delete, members_problem, moves_to, state_of
@@ -36,9 +36,10 @@ async def _plan(visit: Visit, group: str, to: str, topics: Sequence[str]) -> Pla
         moves = await kafka.run(moves_to, kafka.bootstrap, group, to, topics)
     except CommandError as error:
         problem = problem or str(error)
-    which = " ".join(f"--topic {shlex.quote(topic)}" for topic in topics) or "--all-topics"
+    options = [option("topic", topic) for topic in topics] or ["--all-topics"]
+    options += [option("to", to), "--execute"]
     return Plan(
-        command=f"kawal groups reset-offsets {shlex.quote(group)} {which} --to={shlex.quote(to)} --execute",
+        command=command(visit.settings.bootstrap, "groups reset-offsets", group, options=" ".join(options)),
         action=path_to("groups", group, "reset"),
         verb="Reset",
         differences=[_difference(move) for move in moves[:ROWS_MAX]],
@@ -85,7 +86,7 @@ async def show_delete(visit: Visit) -> Answer:
     committed = {} if found.type == "share" else await kafka.run(committed_of, kafka.bootstrap, group)
     effects = [f"Its offsets in {plural(len(committed), 'partition')} are forgotten."]
     plan = Plan(
-        command=f"kawal groups delete {shlex.quote(group)}",
+        command=command(visit.settings.bootstrap, "groups delete", group),
         action=path_to("groups", group, "delete"),
         verb="Delete",
         effects=effects if committed else ["It has committed nothing."],

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-
 from console.errors import CommandError
 from console.link import LinkLost
+from console.web.command_text import command
 from console.web.fields import Fields, path_to
 from console.web.pages.topic import TOPICS
 from console.web.plan import Plan
@@ -50,7 +49,7 @@ async def _plan(visit: Visit, name: str, now: int, count: int) -> Plan:
         "Partitions can never be taken away.",
     ]
     return Plan(
-        command=f"kawal topics alter {shlex.quote(name)} --partitions {count}",
+        command=command(visit.settings.bootstrap, "topics alter", name, options=f"--partitions {count}"),
         action=path_to("topics", name, "partitions"),
         verb="Add partitions",
         differences=[("partitions", number(now), number(count))],

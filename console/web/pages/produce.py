@@ -7,9 +7,9 @@ sent are those lines.
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Final
 
+from console.web.command_text import command
 from console.web.errors import PageError
 from console.web.fields import path_to
 from console.web.masks import Masks
@@ -140,10 +140,10 @@ def _effects(records: int, lines: str) -> list[str]:
 
 
 def _command(visit: Visit, topic: str, lines: str) -> str:
-    command = f"kawal produce {shlex.quote(topic)} --json --bootstrap {visit.settings.bootstrap}"
+    text = command(visit.settings.bootstrap, "produce", topic, options="--json")
     if len(lines) > COMMAND_CHARS_MAX:
-        return f"{command} < records.jsonl"
-    return f"{command} <<'END'\n{lines}\nEND"
+        return f"{text} < records.jsonl"
+    return f"{text} <<'END'\n{lines}\nEND"
 
 
 def _cut(line: str) -> str:

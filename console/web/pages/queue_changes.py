@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from console import queue_changes
@@ -12,6 +11,7 @@ from console.link import LinkLost
 from console.positions import parse_position
 from console.queue_changes import Move, chosen_places
 from console.queue_rows import starts_of
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import path_to
 from console.web.pages.queues import QUEUES, queue_of
@@ -30,8 +30,12 @@ async def show_release(visit: Visit) -> Answer:
     known = [found["pending"] for found in having if found["pending"] is not None]
     whose = f"member {member}" if member else plural(len(having), "member")
     plan = Plan(
-        command=f"kawal queues release {shlex.quote(group)}"
-        + (f" --member {shlex.quote(member)}" if member else ""),
+        command=command(
+            visit.settings.bootstrap,
+            "queues release",
+            group,
+            options=option("member", member) if member else "",
+        ),
         action=path_to("queues", group, "release"),
         verb="Give back",
         effects=[
@@ -87,12 +91,12 @@ async def _resetting(visit: Visit, group: str, to: str, topics: Sequence[str]) -
         raise
     except CommandError as error:
         problem = str(error)
-    which = "".join(f" --topic {shlex.quote(topic)}" for topic in topics)
+    options = [*(option("topic", topic) for topic in topics), option("to", to), "--yes"]
     effects = ["All that the group knows of its records is dropped. It must have no members."]
     if len(moves) > ROWS_MAX:
         effects.append(f"The first {ROWS_MAX} of {number(len(moves))} partitions are shown; all are set.")
     return Plan(
-        command=f"kawal queues reset {shlex.quote(group)}{which} --to={shlex.quote(to)} --yes",
+        command=command(visit.settings.bootstrap, "queues reset", group, options=" ".join(options)),
         action=path_to("queues", group, "reset"),
         verb="Reset",
         differences=[
@@ -129,7 +133,7 @@ async def show_purge(visit: Visit) -> Answer:
     places = chosen_places(row, {})
     known = [part["backlog"] for part in row["partitions"] if part["backlog"] is not None]
     plan = Plan(
-        command=f"kawal queues purge {shlex.quote(group)} --yes",
+        command=command(visit.settings.bootstrap, "queues purge", group, options="--yes"),
         action=path_to("queues", group, "purge"),
         verb="Purge",
         effects=[

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import shlex
 from functools import partial
 from typing import Final
 
 from console.admin import ask
 from console.errors import UsageError
 from console.quota_admin import KEYS, TYPES, Entity, Quotas, alter, entity_text, find
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import Fields
 from console.web.paging import page_of
@@ -88,12 +88,10 @@ async def _plan(visit: Visit, given: dict[str, str]) -> Plan:
     entity, word, value = _wanted(visit.query)
     known = await visit.kafka.run(quotas_of, visit.kafka.bootstrap)
     now = next((of.values.get(KEYS[word]) for of in known if of.entity == tuple(sorted(entity))), None)
-    whose = " ".join(
-        f"--default-{kind}" if name is None else f"--{kind} {shlex.quote(name)}" for kind, name in entity
-    )
-    command = f"remove {whose} --only {word}" if value is None else f"set {whose} --{word} {value:.15g}"
+    whose = " ".join(f"--default-{kind}" if name is None else option(kind, name) for kind, name in entity)
+    verb, rest = ("remove", f"--only {word}") if value is None else ("set", f"--{word} {value:.15g}")
     return Plan(
-        command=f"kawal quotas {command}",
+        command=command(visit.settings.bootstrap, f"quotas {verb}", options=f"{whose} {rest}"),
         action="/new/quota",
         verb="Remove" if value is None else "Set",
         differences=[(f"{word} of {entity_text(entity)}", _text(now), _text(value))],

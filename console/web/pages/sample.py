@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 
 from broker.server.http_conversation import Send
 from console.errors import CommandError
 from console.link import LinkLost
 from console.record_formats import OutgoingRecord
+from console.web.command_text import command, config_options
 from console.web.fields import path_to
 from console.web.plan import Plan, plan_view
 from console.web.produced import send
@@ -28,11 +28,11 @@ async def show(visit: Visit) -> Answer:
             raise
         except CommandError as error:
             problem = str(error)
-    settings = " ".join(f"--config {shlex.quote(f'{key}={value}')}" for key, value in CONFIGS.items())
-    at = f"--bootstrap {visit.settings.bootstrap}"
+    bootstrap = visit.settings.bootstrap
+    options = f"--partitions {PARTITIONS} {config_options(CONFIGS)}"
     plan = Plan(
-        command=f"kawal topics create {TOPIC} --partitions {PARTITIONS} {settings} {at}\n"
-        f"kawal produce {TOPIC} --json {at} < flights.jsonl",
+        command=f"{command(bootstrap, 'topics create', TOPIC, options=options)}\n"
+        f"{command(bootstrap, 'produce', TOPIC, options='--json')} < flights.jsonl",
         action="/new/sample",
         verb="Load sample flights",
         effects=[

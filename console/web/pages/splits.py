@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Final
 
 from console.errors import CommandError
 from console.link import LinkLost
 from console.split_trees import cells_of, split_partition, tree_rows
+from console.web.command_text import command
 from console.web.errors import PageError
 from console.web.fields import Fields, path_to
 from console.web.pages.topic import TOPICS
@@ -27,7 +27,7 @@ async def show(visit: Visit) -> Answer:
     page = page_of(visit, [cells_of(row) for row in tree])
     plan = None
     if tree and visit.query.one("partition").strip():
-        plan = _plan(name, tree, _partition(visit.query))
+        plan = _plan(visit.settings.bootstrap, name, tree, _partition(visit.query))
     return View(
         title=f"Splits of {name}",
         template="splits.html",
@@ -47,12 +47,12 @@ def tree_of_topic(bootstrap: str, name: str) -> tuple[list[SplitPartition], str]
         return [], str(error)
 
 
-def _plan(name: str, tree: list[SplitPartition], partition: int) -> Plan:
+def _plan(bootstrap: str, name: str, tree: list[SplitPartition], partition: int) -> Plan:
     active = [row for row in tree if row.end < 0]
     if not any(row.partition == partition for row in active):
         raise PageError(404, f"topic {name!r} has no partition {partition}")
     return Plan(
-        command=f"kawal topics split {shlex.quote(name)} --partition {partition}",
+        command=command(bootstrap, "topics split", name, options=f"--partition {partition}"),
         action=path_to("topics", name, "splits"),
         verb=f"Split partition {partition}",
         differences=[("partitions", str(len(active)), str(len(active) + 1))],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Final
 
+from console.web.command_text import command
 from console.web.creation import create_topic, problem_of_creation
 from console.web.errors import PageError
 from console.web.fields import path_to
@@ -71,7 +71,7 @@ async def create(visit: Visit) -> Answer:
 def command_of(visit: Visit, name: str, definition: str) -> str:
     """Return the command that creates a view."""
     statement = f"CREATE TOPIC `{name}` AS {definition}" if name else definition
-    return f"kawal sql {shlex.quote(statement)} --bootstrap {visit.settings.bootstrap}"
+    return command(visit.settings.bootstrap, "sql", statement)
 
 
 async def _editor(visit: Visit, template: str) -> View:

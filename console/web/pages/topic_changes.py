@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Final
 
@@ -11,6 +10,7 @@ from console.config_admin import key_and_value
 from console.errors import CommandError
 from console.positions import parse_position
 from console.record_deletion import Cut
+from console.web.command_text import command, config_options, option
 from console.web.dependents import Dependents, dependents_of
 from console.web.fields import Fields, path_to
 from console.web.pages.topic import TOPICS
@@ -41,11 +41,10 @@ async def _creation(visit: Visit, name: str) -> Plan:
             await visit.kafka.run(create, visit.kafka.bootstrap, name, partitions, configs, dry_run=True)
         except CommandError as error:
             problem = str(error)
-    words = ["kawal topics create", shlex.quote(name)]
-    words += [] if partitions == THE_BROKERS else [f"--partitions {partitions}"]
-    words += [f"--config {shlex.quote(f'{key}={value}')}" for key, value in configs.items()]
+    options = "" if partitions == THE_BROKERS else f"--partitions {partitions} "
+    options += config_options(configs)
     return Plan(
-        command=" ".join(words),
+        command=command(visit.settings.bootstrap, "topics create", name, options=options.strip()),
         action="/new/topic",
         verb="Create",
         effects=[] if problem or visit.read_only else ["The broker would take it as it is."],
@@ -81,7 +80,7 @@ async def show_delete(visit: Visit) -> Answer:
         total = sum((row.end or 0) - (row.start or 0) for row in facts.partitions)
         effects.append(f"Offsets with records: {number(total)}.")
     plan = Plan(
-        command=f"kawal topics delete {shlex.quote(name)}",
+        command=command(visit.settings.bootstrap, "topics delete", name),
         action=path_to("topics", name, "delete"),
         verb="Delete",
         effects=[*effects, *_concerned(dependents)],
@@ -136,7 +135,9 @@ async def _emptying(visit: Visit, name: str, before: str) -> Plan:
     if len(cuts) > ROWS_MAX:
         effects.append(f"The first {ROWS_MAX} partitions are shown.")
     return Plan(
-        command=f"kawal topics delete-records {shlex.quote(name)} --before={shlex.quote(before)}",
+        command=command(
+            visit.settings.bootstrap, "topics delete-records", name, options=option("before", before)
+        ),
         action=path_to("topics", name, "empty"),
         verb="Delete records",
         differences=[

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from console.config_admin import CHANGED, DELETE, SET, SOURCES, Resource, alter, describe, find_resource
 from console.errors import CommandError
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import path_to
 from console.web.pages.topic import TOPICS
@@ -95,10 +95,9 @@ async def _plan(visit: Visit, topic: str, rows: Mapping[str, ConfigRow], name: s
         except CommandError as error:
             problem = str(error)
     differs = _difference(now, action, value) if now else ()
-    option = f"--delete-config {shlex.quote(name)}" if action == DEFAULT else ""
+    change = option("delete-config", name) if action == DEFAULT else option("config", f"{name}={value}")
     return Plan(
-        command=f"kawal topics alter {shlex.quote(topic)} "
-        + (option or f"--config {shlex.quote(f'{name}={value}')}"),
+        command=command(visit.settings.bootstrap, "topics alter", topic, options=change),
         action=path_to("topics", topic, "config"),
         verb="Change",
         differences=differs,

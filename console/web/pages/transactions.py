@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any, Final
 
 from console import transaction_admin
 from console.transaction_admin import OpenTransaction
+from console.web.command_text import command, option
 from console.web.errors import PageError
 from console.web.fields import path_to, with_query
 from console.web.paging import page_of
@@ -78,7 +78,7 @@ async def show_abort(visit: Visit) -> Answer:
         f"Its open transaction in {plural(count, 'partition')} is aborted: readers of committed data skip it."
     )
     plan = Plan(
-        command=f"kawal transactions abort {shlex.quote(name)}",
+        command=command(visit.settings.bootstrap, "transactions abort", name),
         action=path_to("transactions", name, "abort"),
         verb="Abort",
         differences=[("state", row["state"], "Empty")],
@@ -124,8 +124,11 @@ async def show_abort_hanging(visit: Visit) -> Answer:
     partition = fields.number("partition", 0, low=0, high=(1 << 31) - 1)
     start = fields.number("start", 0, low=0, high=LAST)
     plan = Plan(
-        command=f"kawal transactions abort --topic {shlex.quote(topic)} --partition {partition}"
-        f" --start-offset {start}",
+        command=command(
+            visit.settings.bootstrap,
+            "transactions abort",
+            options=f"{option('topic', topic)} --partition {partition} --start-offset {start}",
+        ),
         action="/hanging/abort",
         verb="Abort",
         effects=[

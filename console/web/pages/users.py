@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Final
 
 from broker.security.scram import ITERATIONS, Mechanism
 from console.users import listed, mechanisms_of, remove, set_password, word_of
+from console.web.command_text import command
 from console.web.errors import PageError
 from console.web.fields import path_to
 from console.web.paging import page_of
@@ -55,11 +55,11 @@ async def new(visit: Visit) -> Answer:
     """Ask for a user and a password, which is in no address."""
     name = visit.query.one("name").strip()
     known = bool(name) and bool(await visit.kafka.run(mechanisms_of, visit.kafka.bootstrap, name))
-    command = f"kawal users {'alter' if known else 'add'} {shlex.quote(name)}" if name else ""
+    text = command(visit.settings.bootstrap, f"users {'alter' if known else 'add'}", name) if name else ""
     return View(
         title="Password of a user",
         template="new_user.html",
-        context={"name": name, "known": known, "command": command},
+        context={"name": name, "known": known, "command": text},
         crumbs=(USERS,),
     )
 
@@ -78,7 +78,7 @@ async def show_remove(visit: Visit) -> Answer:
     name = visit.names["user"]
     known = await visit.kafka.run(mechanisms_of, visit.kafka.bootstrap, name)
     plan = Plan(
-        command=f"kawal users remove {shlex.quote(name)}",
+        command=command(visit.settings.bootstrap, "users remove", name),
         action=path_to("users", name, "remove"),
         verb="Remove",
         differences=[("mechanisms", ", ".join(map(word_of, known)), "none")],

@@ -6,10 +6,10 @@ import re
 
 import trio
 
-from console.web.plan import Plan, at_broker, check_confirmed, plan_view
+from console.web.plan import Plan, check_confirmed, plan_view
 from console.web.routes import Table
 from console.web.visit import Answer, Redirect, Visit, change, get
-from tests.console.web.kit import ADDRESS, Web
+from tests.console.web.kit import Web
 
 HOSTILE = 'a"><script>\u202e'
 
@@ -58,13 +58,3 @@ def test_removing_asks_for_the_name() -> None:
     web = Web(table=table())
     assert web.post("/do", topic="t", confirm="T").status == 400
     assert web.post("/do", topic="t", confirm="t").status == 303
-
-
-def test_the_command_names_the_broker_once() -> None:
-    assert at_broker("kawal topics delete t", "b:1") == "kawal topics delete t --bootstrap b:1"
-    assert at_broker("kawal topics delete t --bootstrap b:1", "b:1").count("--bootstrap") == 1
-
-
-def test_the_shown_command_reaches_this_broker_and_no_other() -> None:
-    page = Web(table=table()).get("/show")
-    assert f"--bootstrap {ADDRESS}" in page.text

@@ -25,7 +25,7 @@ def test_a_preview_shows_each_partition_and_changes_nothing(web: Web) -> None:
     assert "t 1 2 0 (2 again)" in page.text
     assert "t 0 none" not in page.text
     assert "Offsets read again: 2, skipped: 0." in page.text
-    assert "kawal groups reset-offsets g --all-topics --to=earliest --execute" in page.text
+    assert "kawal groups reset-offsets g --all-topics --to earliest --execute" in page.text
     assert committed(web.broker.client(), "g") == {("t", 1): 2}
 
 

@@ -52,7 +52,7 @@ def test_a_queue_is_purged_by_its_name(web: Web) -> None:
 def test_a_reset_shows_where_it_goes_on_and_the_broker_refuses_it_with_members(web: Web) -> None:
     path = f"/queues/{group_of(web)}/reset"
     page = web.get(f"{path}?to=latest&topic=jobs:0")
-    assert "--topic jobs:0 --to=latest --yes" in page.text
+    assert "--topic jobs:0 --to latest --yes" in page.text
     assert "jobs 0 0 10" in page.text
     assert web.post(path, to="latest", topic="jobs:0").status >= 400
 
