@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from protocol.error_codes import ErrorCode
-from tests.broker.handlers.test_share_fetch import Jobs
+from tests.broker.handlers.test_share_fetch import Jobs, codes
 from tests.broker.shares import ACCEPT, RELEASE, RENEW, acquired, configure, outcome
 
 
@@ -69,6 +69,19 @@ def test_locks_are_renewed_only_where_the_group_allows_it() -> None:
     configure(jobs.gateway, share_renew_acknowledge_enable="false")
     answer = member.acknowledge(jobs.place, (0, 0, [RENEW]), renews=True)
     assert outcome(answer) == [ErrorCode.INVALID_RECORD_STATE]
+
+
+def test_of_a_partition_that_is_named_twice_the_last_acknowledgements_count() -> None:
+    jobs = Jobs()
+    member = jobs.member("m1")
+    jobs.produce(b"a", b"b")
+    member.fetch(jobs.place)
+    request = member.fetching(said={jobs.place: [(0, 1, [ACCEPT])]})
+    request.topics += member.fetching(said={jobs.place: [(1, 1, [RELEASE])]}).topics
+    assert codes(member.client.call(request, 2)) == [(0, 0, 0)]
+    member.session += 1
+    assert outcome(member.acknowledge(jobs.place, (0, 0, [ACCEPT]))) == [0], "the first were not applied"
+    assert acquired(member.fetch()) == [(1, 1, 2)]
 
 
 def test_a_long_acknowledgement_is_applied_in_parts() -> None:
