@@ -148,8 +148,13 @@ class SpareJob(Job):
 
     def run(self) -> None:
         """Make the file and sync it, so that the roll has less to wait for."""
-        self.file = make_spare(self.disk, self.path, self.capacity)
-        self.file.sync()
+        file = make_spare(self.disk, self.path, self.capacity)
+        try:
+            file.sync()
+        except DiskError:
+            file.close()
+            raise
+        self.file = file
 
 
 @dataclass(slots=True, eq=False)
