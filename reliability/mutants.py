@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from reliability import ledger, seqno_mutants, transaction_mutants
+from reliability import ledger, loss_mutants, seqno_mutants, split_mutants, transaction_mutants
 from reliability.mutant import Mutant
 
 ROOT: Final = Path(__file__).parent.parent
@@ -197,6 +197,8 @@ MUTANTS: Final = (
     ),
     *transaction_mutants.MUTANTS,
     *seqno_mutants.MUTANTS,
+    *loss_mutants.MUTANTS,
+    *split_mutants.MUTANTS,
 )  # fmt: skip
 
 

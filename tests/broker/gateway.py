@@ -40,10 +40,10 @@ def _raise(error: BaseException) -> None:
 class Gateway:
     """A broker and the world around it."""
 
-    def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
+    def __init__(self, disk: MemoryDisk | None = None, *, start_ms: int = START_MS, **settings: Any) -> None:
         self.disk = disk if disk is not None else MemoryDisk()
         self.config = replace(Config(), **{"log_dirs": "/data", **settings})
-        self.now_ms = START_MS
+        self.now_ms = start_ms
         self.wall_ahead_ms = 0
         """The lead of the wall clock over the other one at the next start."""
         self._starts = 0

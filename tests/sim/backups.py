@@ -12,6 +12,7 @@ from random import Random
 
 from broker.core import Broker
 from broker.start import open_broker, vnodes_of
+from broker.storage.vnode import Vnode
 from tests.sim.world import World
 from wal.backup import Backup, Progress
 from wal.backup_manifest import backups_in
@@ -19,6 +20,7 @@ from wal.disk import DiskError
 from wal.errors import NotUsable
 from wal.format import COPIES_BIT
 from wal.restore import Restore
+from wal.store import META
 
 FOLDER = "/backups"
 RESTORED = "/restored"
@@ -126,4 +128,13 @@ class Backups:
             # The catalogue is not older than the logs: ids that it gives out are new to them.
             ids = [stream for stream in vnode.log.streams() if not stream & COPIES_BIT]
             assert max(ids, default=0) < broker.catalogue.next_stream, vnode.name
+            if vnode.database != META:
+                self._check_epoch(vnode)
         self._compare(broker)
+
+    def _check_epoch(self, vnode: Vnode) -> None:
+        """Look whether a restored log gives out again what the log that it comes from has given out since."""
+        for original in self.world.broker.vnodes.every:
+            if original.name == vnode.name:
+                before, after = original.log.largest_leader_epoch(), vnode.log.largest_leader_epoch()
+                assert after > before, f"{vnode.name} begins again in the leader epoch {after}"

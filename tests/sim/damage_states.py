@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 from tests.sim.damage import cut, flipped, put, renamed, without, written
 from wal.memory_disk import MemoryDisk
+from wal.memory_image import KEEP_ALL
 
 SECTOR_BYTES: Final = 512
 STATES_OF_A_BYTE: Final = 9
@@ -48,6 +49,11 @@ class DamageStates:
 
     def __len__(self) -> int:
         return self._starts[-1]
+
+    @property
+    def wide(self) -> int:
+        """The number of the states of sectors and files, which come first."""
+        return self._starts[0]
 
     def __getitem__(self, number: int) -> State:
         if number < len(self._wide):
@@ -97,6 +103,21 @@ def file_damages(disk: MemoryDisk) -> Iterator[State]:
             if other > path and other.rpartition(".")[2] == path.rpartition(".")[2]:
                 swap = {path: other, other: path}
                 yield State(f"{path} and {other} have changed places", partial(renamed, disk, swap))
+
+
+def directory_damages(disk: MemoryDisk) -> Iterator[State]:
+    """Yield the states with a directory that has lost all its files."""
+    for directory in sorted({path.rpartition("/")[0] for path, _ in written(disk)}):
+        what = f"all files of {directory}/, .wal and others, are missing"
+        yield State(what, partial(_emptied, disk, directory))
+
+
+def _emptied(disk: MemoryDisk, directory: str) -> MemoryDisk:
+    after = disk.crash(KEEP_ALL)
+    for name in after.list(directory):
+        if after.exists(path := f"{directory}/{name}") and path in after.files():
+            after.remove(path)
+    return after
 
 
 def twins(name: str) -> list[str]:

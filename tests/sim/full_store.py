@@ -7,13 +7,14 @@ out again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_producers import KawalProducersRequest
 from protocol.record_reader import iter_records
 from protocol.records import iter_batches, read_batch_header
-from tests.broker.gateway import Client, Gateway
+from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.groups import commit, fetching_offsets
 from tests.broker.identified import Id, identified, located
 from tests.broker.kit import batch, fetched, fetching, offsets_of, send
@@ -57,9 +58,9 @@ class FullStore(NamedTuple):
     """The disk in the middle of its life."""
 
 
-def made_full(end: End) -> FullStore:
-    """Return a store that ended in this way, and the facts that its clients were told."""
-    gateway = Gateway(**SETTINGS)
+def made_full(end: End, start_ms: int = START_MS) -> FullStore:
+    """Return a store that was begun at that time and ended in this way, and what its clients were told."""
+    gateway = Gateway(start_ms=start_ms, **SETTINGS)
     client = gateway.client()
     identified(client, "ids", 2)
     dedup_topic(client, "names")
@@ -75,7 +76,7 @@ def made_full(end: End) -> FullStore:
         if number == STALE_AFTER:
             earlier = gateway.disk.crash(KEEP_ALL)
     gateway.advance(3_000)
-    expected = facts_of(gateway, {})
+    expected = facts_of(gateway.client(), {})
     assert UNKNOWN not in expected.values()
     if end == "stopped":
         gateway.broker.begin_stop(gateway.now_ms)
@@ -112,9 +113,8 @@ def _move(producer: Producer, number: int) -> None:
 # --- facts -----------------------------------------------------------------------------------------------
 
 
-def facts_of(gateway: Gateway, asked: Facts) -> Facts:
-    """Return what clients are told; of ids also where those `asked` for lead."""
-    client = gateway.client()
+def facts_of(client: Client, asked: Facts) -> Facts:
+    """Return what a client is told; of ids also where those `asked` for lead."""
     found: Facts = {}
     for place in PLACES:
         found |= _records(client, place)
@@ -187,17 +187,34 @@ def _places(client: Client, ids: set[tuple[str, Id]]) -> Facts:
 # --- verdicts --------------------------------------------------------------------------------------------
 
 
-def full_verdict(disk: MemoryDisk, expected: Facts) -> str:
-    """Return "refused", "as it was", or the kinds of facts that are not known.
+class Verdict(NamedTuple):
+    """What came of a damage state."""
+
+    outcome: str
+    """ "refused", "as it was", or the kinds of facts that are not known."""
+    damaged: frozenset[tuple[str, int]] = frozenset()
+    """The partitions whose log is known to be damaged."""
+
+
+def full_verdict(disk: MemoryDisk, expected: Facts, start_ms: int = START_MS) -> Verdict:
+    """Start on a damaged disk, and return what came of it.
 
     Raises: AssertionError when a fact is another one, without an error.
     """
     try:
-        gateway = Gateway(disk, **SETTINGS)
+        gateway = Gateway(disk, start_ms=start_ms, **SETTINGS)
     except (StoreError, DiskError):
-        return "refused"
-    found = facts_of(gateway, expected)
+        return Verdict("refused")
+    found = facts_of(gateway.client(), expected)
     damaged = {place for place in PLACES if gateway.partition(*place).vnode.log.damage is not None}
+    return Verdict(judged(found, expected, damaged), frozenset(damaged))
+
+
+def judged(found: Facts, expected: Facts, damaged: Collection[tuple[str, int]]) -> str:
+    """Return "as it was", or the kinds of facts that are not known; some partitions are known to be damaged.
+
+    Raises: AssertionError when a fact is another one, without an error.
+    """
     untold = set()
     for fact, value in expected.items():
         now = found.get(fact, UNKNOWN)
@@ -215,7 +232,7 @@ def full_verdict(disk: MemoryDisk, expected: Facts) -> str:
     return f"{', '.join(sorted(untold))} unknown" if untold else "as it was"
 
 
-def full_repair(disk: MemoryDisk, expected: Facts, *, damaged: str) -> str:
+def full_repair(disk: MemoryDisk, expected: Facts, *, damaged: str, start_ms: int = START_MS) -> str:
     """Repair with loss, start and look; return what came of it.
 
     Raises: AssertionError when a client is told anything that is not true, or the server does not start.
@@ -227,7 +244,7 @@ def full_repair(disk: MemoryDisk, expected: Facts, *, damaged: str) -> str:
     except StoreError:
         return "not repaired"  # the marker is lost, which only a backup has
     try:
-        gateway = Gateway(disk, **SETTINGS)
+        gateway = Gateway(disk, start_ms=start_ms, **SETTINGS)
     except MetadataLost as error:
         if "the catalogue is empty" in str(error) and "/meta/" in damaged and ".wal" in damaged:
             return "without a catalogue"
@@ -236,11 +253,19 @@ def full_repair(disk: MemoryDisk, expected: Facts, *, damaged: str) -> str:
     assert not lost or ("/meta/" in damaged and ".wal" in damaged), f"{lost} were lost"
     if lost:
         return "repaired, without topics"
-    found = facts_of(gateway, expected)
+    judge_repaired(gateway.client(), expected)
+    return "repaired"
+
+
+def judge_repaired(client: Client, expected: Facts) -> None:
+    """Compare what a client of a repaired store is told with what it was told before, and write to it.
+
+    Raises: AssertionError when that is not true, when a write fails, or when an id is given out again.
+    """
+    found = facts_of(client, expected)
     for fact, value in expected.items():
         _compare(fact, found.get(fact, UNKNOWN), value)
-    _write_again(gateway, expected)
-    return "repaired"
+    _write_again(client, expected)
 
 
 def _compare(fact: Fact, now: Any, value: Any) -> None:
@@ -250,9 +275,8 @@ def _compare(fact: Fact, now: Any, value: Any) -> None:
         assert now in (UNKNOWN, value), f"{fact} is {now} after the repair instead of {value}"
 
 
-def _write_again(gateway: Gateway, expected: Facts) -> None:
+def _write_again(client: Client, expected: Facts) -> None:
     """Write to partitions whose messages have ids; none of them may be one of before."""
-    client = gateway.client()
     before = {(fact[1], fact[2]) for fact in expected if fact[0] == "place"}
     for topic, index in [place for place in PLACES if place[0] in ("ids", "moved")]:
         for _ in range(4):
@@ -273,7 +297,7 @@ def try_full(store: FullStore, state: State) -> str:
     """
     try:
         disk = state.disk()
-        outcome = full_verdict(disk.crash(KEEP_ALL), store.expected)
+        outcome = full_verdict(disk.crash(KEEP_ALL), store.expected).outcome
         if outcome != "as it was":
             outcome += f", {full_repair(disk, store.expected, damaged=state.what)}"
     except Exception as error:

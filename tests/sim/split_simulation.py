@@ -6,6 +6,7 @@ S1   what was acknowledged can be read, after every crash
 S2   no record is stored twice, whatever is sent again, before and after splits
 S3   the records of a key, read in the order of the tree (a parent up to the cut, then the child), ascend
 S4   a split that was answered is there; each record lies where the tree says that it may
+S5   the leader epoch of a partition never falls, and is that of its last split at least
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ class SplitSimulation(Scenario):
         self.roots = chance.choice((1, 2, 2, 3) if self.begins_late else (1, 1, 2, 3))
         self.writers = [Writer(number, chance.randrange(self.roots)) for number in range(WRITERS)]
         self.splits_answered = self.crashes = 0
+        self.epochs: dict[int, int] = {}
+        """The leader epochs that clients were told, by partition."""
         self.operator: Link | None = None
         self._table = [
             (40, self._send),
@@ -243,12 +246,22 @@ class SplitSimulation(Scenario):
         assert tree.pending is None
         assert len(tree.splits) >= self.splits_answered, "a split that was answered is lost (S4)"
         assert topic.partition_count == self.roots + len(tree.splits)
+        self._check_epochs(tree, topic.partition_count)
         where: dict[bytes, list[tuple[int, int, int]]] = {}
         for index in range(topic.partition_count):
             for offset, key, value in self._read(index):
                 where.setdefault(key, []).append((index, offset, value))
         for writer in self.writers:
             self._check_writer(writer, tree if splits(topic.configs) else None, where)
+
+    def _check_epochs(self, tree: PartitionTree, count: int) -> None:
+        topics = self.world.broker.topics
+        topic = self.world.broker.find_topic("t")
+        for index in range(count):
+            told = topics.own_epoch(topic, index)
+            least = max(self.epochs.get(index, 0), tree.epoch_of(index))
+            assert told >= least, f"partition {index} goes back from leader epoch {least} to {told} (S5)"
+            self.epochs[index] = told
 
     def _check_writer(
         self, writer: Writer, tree: PartitionTree | None, where: dict[bytes, list[tuple[int, int, int]]]

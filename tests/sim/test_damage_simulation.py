@@ -11,7 +11,7 @@ import os
 import pytest
 
 from tests.sim.damage import End, changed, made, verdict, written
-from tests.sim.damage_states import DamageStates, file_damages, sector_damages
+from tests.sim.damage_states import DamageStates, directory_damages, file_damages, sector_damages
 from tests.sim.damage_trial import ENDS, try_all
 
 STEP = int(os.environ.get("KAWAL_DAMAGE_STEP", "397"))
@@ -36,6 +36,14 @@ def test_sectors_and_files_that_are_stale_swapped_doubled_or_missing_are_told_or
     states = [*file_damages(store.disk), *sector_damages(store)]
     tried = try_all(store, end, states[::WIDE_STEP])
     assert len(tried) > 1, tried
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_directory_that_has_lost_all_its_files_is_told(end: End) -> None:
+    store = made(end)
+    tried = try_all(store, end, directory_damages(store.disk))
+    assert sum(tried.values()) > 3
+    assert "as it was" not in tried
 
 
 @pytest.mark.parametrize("end", ENDS)

@@ -41,7 +41,7 @@ def test_files_of_a_full_store_that_are_missing_doubled_or_swapped_are_told_or_h
 @pytest.mark.parametrize("end", ENDS)
 def test_an_undamaged_full_store_tells_all_that_it_told(end: End) -> None:
     store = made_full(end)
-    assert full_verdict(store.disk.crash(KEEP_ALL), store.expected) == "as it was"
+    assert full_verdict(store.disk.crash(KEEP_ALL), store.expected).outcome == "as it was"
     kinds = {fact[0] for fact in store.expected}
     assert kinds == {"record", "end", "group", "name", "id", "place"}
 

@@ -127,6 +127,7 @@ class World:
         store = open_store(disk)
         log = store.open_vnode("default", 0, now_ms=0, options=OPTIONS)
         assert log.state == "OPEN"
+        assert log.largest_leader_epoch() > self.node.log.largest_leader_epoch(), "another history"
         found, first = bodies(log), log.log_start(7)
         assert found == self.written[first : first + len(found)]
         assert first + len(found) >= self.covered

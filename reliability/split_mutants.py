@@ -1,0 +1,58 @@
+"""The mutants of partitions that split; reliability/mutants.py runs them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reliability.mutant import Mutant
+
+SPLITS: Final = "tests/sim/test_split_simulation.py"
+GROUPS: Final = "tests/sim/test_split_groups_simulation.py"
+
+MUTANTS: Final = (
+    Mutant(
+        "records are written while a split is on its way", "broker/handlers/produce.py",
+        "        if broker.topics.tree(topic).pending is not None:", "        if False:", (SPLITS, GROUPS),
+    ),
+    Mutant(
+        "splits are not in the catalogue's snapshot", "broker/catalogue/snapshot_records.py",
+        "        known.append(record)\n",
+        "        if isinstance(record, PartitionsAdded):\n            known.append(record)\n", (SPLITS,),
+    ),
+    Mutant(
+        "what is not synced yet comes after a renewal", "broker/catalogue/renewal.py",
+        "        cuts=tuple(each.log_end for each in partitions),",
+        "        cuts=tuple(each.high_watermark for each in partitions),", (SPLITS, GROUPS),
+    ),
+    Mutant(
+        "what is left of a divided batch is not its producer's", "broker/storage/moved_parts.py",
+        "changed.rest, producer=stamp, named=new.write)", "changed.rest, producer=None, named=new.write)",
+        (SPLITS,),
+    ),
+    Mutant(
+        "a split's epoch is forgotten at a start", "broker/catalogue/topic_directory.py",
+        "                found.begin_epoch(epoch)\n", "                pass\n", (SPLITS,),
+    ),
+    Mutant(
+        "a split begins no epoch", "broker/catalogue/split_plan.py",
+        "                parent.begin_epoch(split.epoch)\n", "                pass\n", (SPLITS,),
+    ),
+    Mutant(
+        "a child is given out before its parent is read", "groups/split_gates.py",
+        "split.parent not in found and is_past(split)\n", "split.parent not in found\n", (GROUPS,),
+    ),
+    Mutant(
+        "a child is given out before its parent is", "groups/split_gates.py",
+        "split.parent not in found and is_past(split)\n", "is_past(split)\n", (GROUPS,),
+    ),
+    Mutant(
+        "a successor waits for its own parent alone", "groups/split_gates.py",
+        " = successors_open if is_after_all else split.parent not in found and is_past(split)\n",
+        " = split.parent not in found and is_past(split)\n", (GROUPS,),
+    ),
+    Mutant(
+        "a share group waits for a successor's own parent alone", "groups/share/gates.py",
+        "        before = tree.successions if split.is_succession else (split,)\n",
+        "        before = (split,)\n", (GROUPS,),
+    ),
+)  # fmt: skip
