@@ -7,7 +7,7 @@ out again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from protocol.error_codes import ErrorCode
@@ -125,7 +125,7 @@ def facts_of(client: Client, asked: Facts) -> Facts:
     found |= _ids(client, [key for key in found if key[:2] in (("record", "ids"), ("record", "moved"))])
     ids = {(key[1], value) for key, value in found.items() if key[0] == "id" and value != UNKNOWN}
     ids |= {(key[1], key[2]) for key in asked if key[0] == "place"}
-    return found | _places(client, ids)
+    return found | _places(client, sorted(ids))
 
 
 def _records(client: Client, place: tuple[str, int]) -> Facts:
@@ -176,7 +176,7 @@ def _ids(client: Client, records: list[Fact]) -> Facts:
     return found
 
 
-def _places(client: Client, ids: set[tuple[str, Id]]) -> Facts:
+def _places(client: Client, ids: Iterable[tuple[str, Id]]) -> Facts:
     found: Facts = {}
     for topic, message_id in ids:
         (answer,) = located(client, ids=(message_id,), name=topic)

@@ -54,6 +54,15 @@ class World:
         self.plain = self.gateway.client()
         self._last = 0
 
+    def step(self) -> None:
+        """Do one thing."""
+        self.transact(self.chance.choice(self.writers))
+        if self.chance.random() < 0.3:
+            self.commit_plainly()
+        self.let_pass()
+        if self.chance.random() < 0.06:
+            self.crash()
+
     def next(self) -> int:
         """Return a number that was never used before."""
         self._last += 1
@@ -166,10 +175,5 @@ def test_pipelined_transactions_are_served_in_order_and_the_same_after_a_crash(
     monkeypatch.setattr(copier, "COPY_FORWARD_BYTES_MIN", 3_000)
     world = World(seed)
     for _ in range(STEPS):
-        world.transact(world.chance.choice(world.writers))
-        if world.chance.random() < 0.3:
-            world.commit_plainly()
-        world.let_pass()
-        if world.chance.random() < 0.06:
-            world.crash()
+        world.step()
     world.crash()

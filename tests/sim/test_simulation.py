@@ -7,11 +7,6 @@ KAWAL_SIM_SEEDS says how many seeds are run, KAWAL_SIM_FIRST which one is the fi
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.sim.scenario import Step
@@ -20,7 +15,6 @@ from tests.sim.simulation import Simulation
 
 SEEDS = seed_count(400)
 GROUPS = 8
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
@@ -34,30 +28,6 @@ def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
     first, second = Simulation(seed).run(), Simulation(seed).run()
     assert first.trace == second.trace
     assert first.history.places == second.history.places
-
-
-TRACE = """
-from hashlib import sha256
-from tests.sim.simulation import Simulation
-done = Simulation(15).run()
-print(sha256(repr((done.trace, sorted(map(repr, done.history.places)))).encode()).hexdigest())
-"""
-
-
-def test_the_same_seed_gives_the_same_trace_in_processes_with_different_hash_seeds() -> None:
-    traces = set()
-    for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        done = subprocess.run(
-            [sys.executable, "-c", TRACE],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        traces.add(done.stdout)
-    assert len(traces) == 1
 
 
 def test_another_seed_gives_another_trace() -> None:
