@@ -13,6 +13,7 @@
     memory        a cgroup takes memory away                          dose: squeezes
     power-loss    the power fails, on a logging block device          dose: power failures
     copies        transactional copiers and the server are killed     dose: messages
+    damaged       a store with all kinds of facts, damaged, is served dose: damage states
     totals        the sums of the ledger
 
 Each run has its own directory, which is kept when something was found, and adds a line to the ledger. A tool
@@ -22,6 +23,7 @@ that is missing is an error that names its package.
 from __future__ import annotations
 
 import argparse
+import logging
 import shutil
 import sys
 import tempfile
@@ -32,11 +34,12 @@ from typing import Any
 
 from reliability import ledger
 from reliability.copying import SETTINGS, copy
+from reliability.damaged_servers import try_states
 from reliability.rigs import RIGS, Rig
 from reliability.tools import ToolMissing
 from reliability.world import World
 
-COPIES, TOTALS = "copies", "totals"
+COPIES, DAMAGED, TOTALS = "copies", "damaged", "totals"
 
 
 def main() -> int:
@@ -68,6 +71,8 @@ def run(
     rig: str, directory: Path, *, seed: int, dose: float, ledger_path: Path, programs: tuple[str, ...] = ()
 ) -> str:
     """Run one rig and note it in the ledger; return what was found, "" for nothing."""
+    if rig == DAMAGED:
+        return _damaged(directory, seed, int(dose), ledger_path)
     began = time.monotonic()
     chosen = Rig(copy) if rig == COPIES else RIGS[rig]
     with ExitStack() as stack:
@@ -126,6 +131,23 @@ def _copies(world: World, dose: float, ledger_path: Path) -> str:
     return found
 
 
+def _damaged(directory: Path, seed: int, dose: int, ledger_path: Path) -> str:
+    began = time.monotonic()
+    logging.disable()  # each state has its own report of damage
+    counts, found = try_states(directory, seed=seed, dose=dose)
+    counts["seconds"] = round(time.monotonic() - began)
+    ledger.append(
+        ledger_path,
+        commit=ledger.commit_of(Path(__file__).parent),
+        rig=DAMAGED,
+        seed=seed,
+        counts=counts,
+        anomalies={"not told": len(found)} if found else {},
+    )
+    print(f"{DAMAGED} seed {seed}: {counts} anomalies {len(found) or 'none'}")
+    return "\n".join(found)
+
+
 def _print_totals(path: Path) -> int:
     for rig, sums in sorted(ledger.totals(path.read_text().splitlines()).items()):
         print(rig, {name: round(number) for name, number in sums.items()})
@@ -136,7 +158,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m reliability", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("rig", choices=[*RIGS, COPIES, TOTALS])
+    parser.add_argument("rig", choices=[*RIGS, COPIES, DAMAGED, TOTALS])
     parser.add_argument("--dose", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
