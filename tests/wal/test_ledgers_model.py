@@ -79,6 +79,8 @@ class LedgerModel(RuleBasedStateMachine):
         """Open the log, and count again."""
         self.log = open_log(self.disk, self.options, now_ms=self.now_ms)
         assert self.log.state == "OPEN", self.log.damage
+        # A server does so at its start; until then the time is that of the newest frame.
+        self.log.set_wall_clock(now_ms=self.now_ms, wall_ms=self.now_ms)
         self.log.count_entries(STREAM, lambda: LIMITS)
 
     def next_id(self, size: int, records: int) -> Id:
