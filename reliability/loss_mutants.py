@@ -52,6 +52,11 @@ EPOCHS: Final = (
         "                self.fill_lost_offsets()\n", "                pass\n", (f"{REPAIRS}::{NO_GAPS}",),
     ),
     Mutant(
+        "producer ids of a history that is lost are given out again", "broker/catalogue/orphans.py",
+        "    catalogue.reserve_producer_ids(history * PRODUCER_IDS_PER_EPOCH)\n", "    del history\n",
+        (BACKUPS,),
+    ),
+    Mutant(
         "a restore does not mark its logs", "wal/restore.py",
         "            if log != META:\n", "            if False:\n", (BACKUPS,),
     ),

@@ -22,7 +22,7 @@ from wal.newest_frames import NewestFrame
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
 from wal.state import LogState
-from wal.stream import StreamIds
+from wal.stream import LOG_STREAM, StreamIds
 from wal.versions import (
     FrameRef,
     VersionedEntry,
@@ -112,6 +112,11 @@ class LogReading:
         """Return the largest leader epoch of any stream, but for those with ledgers."""
         streams = self._state.streams.values()
         return max((stream.leader_epoch for stream in streams if stream.ledgers is None), default=0)
+
+    @property
+    def history(self) -> int:
+        """The leader epoch that began when the log last lost something, or was restored; 0 if never."""
+        return self.leader_epoch(LOG_STREAM)
 
     def ledgers(self, stream_id: int) -> Ledgers | None:
         """Return a stream's ledgers, if its batches are counted; only its log may change them."""

@@ -23,8 +23,14 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from random import Random
 
+    from broker.storage.vnodes import Vnodes
+
 logger = logging.getLogger("kawal.start")
 
+
+PRODUCER_IDS_PER_EPOCH: Final = 1 << 16
+"""The producer ids between two histories, of which an epoch is the time in seconds (wal/stream.py): as many
+may be given out in each second, on average."""
 
 PRODUCER_IDS_LOST_MAX: Final = 1 << 32
 """A larger id was invented by a client: following it would use up all ids."""
@@ -60,12 +66,15 @@ def unowned(catalogue: Catalogue, vnodes: Mapping[str, list[Vnode]]) -> list[Orp
     ]
 
 
-def raise_ids(catalogue: Catalogue, vnodes: Mapping[str, list[Vnode]]) -> None:
-    """Let no stream id and no producer id be given out that the logs know already.
+def raise_ids(catalogue: Catalogue, vnodes: Vnodes) -> None:
+    """Let no stream id and no producer id be given out that the logs know already, or that may be lost.
 
     A catalogue that lost its newest records would: a new topic would show the records of a lost one, and two
-    producers would pass for one.
+    producers would pass for one, so that what one of them sends is taken for a repetition. Those of another
+    history, after which a log was repaired or restored, are not known: new ones are above them.
     """
+    history = max(vnode.log.history for vnode in vnodes.every)
+    catalogue.reserve_producer_ids(history * PRODUCER_IDS_PER_EPOCH)
     below = catalogue.next_producer_id + PRODUCER_IDS_LOST_MAX
     for group in vnodes.values():
         for vnode in group:

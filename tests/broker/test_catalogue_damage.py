@@ -13,6 +13,7 @@ from tests.wal.logs import put, read_all
 from wal.errors import MetadataLost
 from wal.inspect import frames
 from wal.memory_disk import MemoryDisk
+from wal.segment import ANOTHER_HISTORY
 from wal.store_repair import repair_store
 
 META_SEGMENT = "/data/meta/00000000000000000000.wal"
@@ -148,6 +149,25 @@ def test_producer_ids_that_the_catalogue_lost_are_not_given_out_twice() -> None:
     second = producer_id(gateway)
     assert second > first
     assert send(gateway.client(), "old", batch(b"b", producer=(second, 0, 0))).base_offset == 1
+
+
+def test_a_restored_directory_gives_out_no_producer_id_of_the_history_that_is_lost() -> None:
+    """Bug: a producer that outlived the loss and a new one had one id, and passed for one producer."""
+    gateway = Gateway(**SMALL)
+    create(gateway.client(), "t")
+    producer_id(gateway)
+    backup = gateway.disk.kill()
+    gateway.restart()
+    survivor = producer_id(gateway)
+    for number in range(2):
+        backup.open(f"/data/default/vnode-{number}/{ANOTHER_HISTORY}", create=True).close()
+    gateway = Gateway(disk=backup, **SMALL)
+    new = producer_id(gateway)
+    assert new > survivor
+    assert send(gateway.client(), "t", batch(b"a", producer=(survivor, 0, 0))).base_offset == 0
+    assert send(gateway.client(), "t", batch(b"b", producer=(new, 0, 0))).base_offset == 1
+    gateway.restart()
+    assert producer_id(gateway) > new
 
 
 def producer_id(gateway: Gateway) -> int:

@@ -130,6 +130,9 @@ class Backups:
             assert max(ids, default=0) < broker.catalogue.next_stream, vnode.name
             if vnode.database != META:
                 self._check_epoch(vnode)
+        given, next_id = self.world.broker.catalogue.next_producer_id, broker.catalogue.next_producer_id
+        # The broker that was copied goes on with them.
+        assert next_id > given, f"producer ids from {next_id} on are given out again"
         self._compare(broker)
 
     def _check_epoch(self, vnode: Vnode) -> None:
