@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.broker import free_port
-from reliability.damaged_servers import Place, ask_damaged, try_states, write_out
+from reliability.damaged_servers import Place, ask_damaged, try_states
+from tests.sim.damage import write_out
 from tests.sim.full_store import full_verdict, made_full
-from wal.memory_image import KEEP_ALL
 
 STATES = int(os.environ.get("COMPAT_DAMAGED_STORES", "6"))
 
@@ -29,7 +29,7 @@ def test_a_server_that_tells_something_else_would_be_found(tmp_path: Path) -> No
     store = made_full("killed", now_ms)
     fact = next(fact for fact in store.expected if fact[0] == "group")
     untrue = store._replace(expected={**store.expected, fact: 99})
-    verdict = full_verdict(store.disk.crash(KEEP_ALL), store.expected, now_ms)
+    verdict = full_verdict(store.disk, store.expected, now_ms)
     place = Place(tmp_path, free_port())
     write_out(store.disk, place.data)
     with pytest.raises(AssertionError, match="instead of 99"):

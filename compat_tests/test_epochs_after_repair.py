@@ -117,7 +117,7 @@ def test_librdkafka_reads_on_after_a_loss(start_broker: StartBroker, topic: str)
         assert {message.leader_epoch() for message in take(consumer, WRITTEN)} == {0}
         lose(broker, b"<before 8>", b"<before 9>")
         produce(make_producer(broker), topic, [b"after %d" % number for number in range(NEW)])
-        found = {}
+        found: dict[int, int | None] = {}
         while len(found) < NEW:
             (message,) = take(consumer, 1)
             if message.value().startswith(b"after"):

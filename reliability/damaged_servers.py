@@ -27,7 +27,7 @@ from compat_tests.process import ServerProcess
 from compat_tests.waiting import eventually
 from compat_tests.wire import raw_client
 from tests.broker.gateway import Client
-from tests.sim.damage import End
+from tests.sim.damage import End, write_out
 from tests.sim.damage_states import DamageStates, State
 from tests.sim.damage_trial import ENDS
 from tests.sim.full_store import (
@@ -40,8 +40,6 @@ from tests.sim.full_store import (
     judged,
     made_full,
 )
-from wal.memory_disk import MemoryDisk
-from wal.memory_image import KEEP_ALL
 
 SETTINGS: Final[Mapping[str, str]] = {
     "kawal.vnodes": "2",
@@ -85,7 +83,7 @@ def try_states(directory: Path, *, seed: int, dose: int) -> tuple[dict[str, Any]
     for number in range(dose):
         end: End = ENDS[number % len(ENDS)]
         states = DamageStates(stores[end])
-        state = states[_chosen(chance, states)]
+        state = states[chosen(chance, states)]
         place = Place(directory / str(number), free_port())
         try:
             outcomes[try_state(stores[end], state, place, start_ms)] += 1
@@ -95,7 +93,7 @@ def try_states(directory: Path, *, seed: int, dose: int) -> tuple[dict[str, Any]
     return {"states": dose, "starts": STARTS * dose, **outcomes}, found
 
 
-def _chosen(chance: Random, states: DamageStates) -> int:
+def chosen(chance: Random, states: DamageStates) -> int:
     """Return the number of a state: half of them of sectors and files, which are few among all bits."""
     return chance.randrange(states.wide if chance.random() < 0.5 else len(states))
 
@@ -107,7 +105,7 @@ def try_state(store: FullStore, state: State, place: Place, start_ms: int) -> st
     """
     disk = state.disk()
     write_out(disk, place.data)
-    verdict = full_verdict(disk.crash(KEEP_ALL), store.expected, start_ms)
+    verdict = full_verdict(disk, store.expected, start_ms)
     for _ in range(STARTS):
         ask_damaged(store, verdict, place)
     if verdict.outcome == "as it was":
@@ -151,14 +149,6 @@ def ask_damaged(store: FullStore, verdict: Verdict, place: Place) -> None:
             )
     finally:
         _kill(server, place)
-
-
-def write_out(disk: MemoryDisk, data: Path) -> None:
-    """Write the files of a simulated store to a real directory."""
-    for path in disk.files():
-        target = data / path.removeprefix("/data/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(disk.contents(path))
 
 
 def _start(place: Place) -> ServerProcess | None:

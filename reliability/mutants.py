@@ -268,7 +268,7 @@ def main() -> int:
     parser.add_argument("--ledger", type=Path, default=ledger.LEDGER)
     options = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if options.only is None or options.only in mutant.name]
-    survivors = []
+    survivors, commit = [], ledger.commit_of(ROOT)
     with tempfile.TemporaryDirectory(prefix="kawal-mutants-") as name:
         directory = Path(name)
         copy_checkout(directory)
@@ -289,7 +289,7 @@ def main() -> int:
     print(f"{len(chosen) - len(survivors)} of {len(chosen)} caught")
     ledger.append(
         options.ledger,
-        commit=ledger.commit_of(ROOT),
+        commit=commit,
         rig="mutants",
         seed=0,
         counts={"mutants": len(chosen), "caught": len(chosen) - len(survivors)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -189,3 +190,11 @@ def put(disk: MemoryDisk, path: str, *places: int | bytes) -> MemoryDisk:
 def cut(disk: MemoryDisk, path: str, length: int) -> MemoryDisk:
     """Return a copy of the disk with a file cut off."""
     return changed(disk, path, lambda data: bytes(data[:length]))
+
+
+def write_out(disk: MemoryDisk, directory: Path) -> None:
+    """Write the files of a simulated data directory to a real one."""
+    for path in disk.files():
+        target = directory / path.removeprefix("/data/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(disk.contents(path))

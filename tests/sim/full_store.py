@@ -188,7 +188,7 @@ def _places(client: Client, ids: Iterable[tuple[str, Id]]) -> Facts:
 
 
 class Verdict(NamedTuple):
-    """What came of a damage state."""
+    """The outcome of a damage state."""
 
     outcome: str
     """ "refused", "as it was", or the kinds of facts that are not known."""
@@ -197,12 +197,12 @@ class Verdict(NamedTuple):
 
 
 def full_verdict(disk: MemoryDisk, expected: Facts, start_ms: int = START_MS) -> Verdict:
-    """Start on a damaged disk, and return what came of it.
+    """Start on a copy of a damaged disk, and return what came of it.
 
     Raises: AssertionError when a fact is another one, without an error.
     """
     try:
-        gateway = Gateway(disk, start_ms=start_ms, **SETTINGS)
+        gateway = Gateway(disk.crash(KEEP_ALL), start_ms=start_ms, **SETTINGS)
     except (StoreError, DiskError):
         return Verdict("refused")
     found = facts_of(gateway.client(), expected)
@@ -297,7 +297,7 @@ def try_full(store: FullStore, state: State) -> str:
     """
     try:
         disk = state.disk()
-        outcome = full_verdict(disk.crash(KEEP_ALL), store.expected).outcome
+        outcome = full_verdict(disk, store.expected).outcome
         if outcome != "as it was":
             outcome += f", {full_repair(disk, store.expected, damaged=state.what)}"
     except Exception as error:

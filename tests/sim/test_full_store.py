@@ -15,7 +15,6 @@ from tests.sim.damage import End, changed, written
 from tests.sim.damage_states import DamageStates, file_damages
 from tests.sim.damage_trial import ENDS
 from tests.sim.full_store import UNKNOWN, full_repair, full_verdict, made_full, try_full
-from wal.memory_image import KEEP_ALL
 
 STEP = int(os.environ.get("KAWAL_FULL_DAMAGE_STEP", "9973"))
 """A prime, so that bits and positions vary."""
@@ -41,7 +40,7 @@ def test_files_of_a_full_store_that_are_missing_doubled_or_swapped_are_told_or_h
 @pytest.mark.parametrize("end", ENDS)
 def test_an_undamaged_full_store_tells_all_that_it_told(end: End) -> None:
     store = made_full(end)
-    assert full_verdict(store.disk.crash(KEEP_ALL), store.expected).outcome == "as it was"
+    assert full_verdict(store.disk, store.expected).outcome == "as it was"
     kinds = {fact[0] for fact in store.expected}
     assert kinds == {"record", "end", "group", "name", "id", "place"}
 
@@ -53,7 +52,7 @@ def test_a_fact_that_changes_without_an_error_would_be_found(kind: str) -> None:
     value = store.expected[fact]
     other = (0, 99, 0, -1) if kind == "id" else b"another" if kind == "record" else value + 1
     with pytest.raises(AssertionError, match=r"is .* instead of"):
-        full_verdict(store.disk.crash(KEEP_ALL), {**store.expected, fact: other})
+        full_verdict(store.disk, {**store.expected, fact: other})
 
 
 def test_a_fact_that_a_repair_changes_would_be_found() -> None:

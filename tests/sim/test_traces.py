@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from reliability import simulations
-from reliability.simulations import SIMULATIONS, digest
+from tests.sim import traces
+from tests.sim.traces import SIMULATIONS, digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 def digests(hash_seed: str) -> list[str]:
     """Return the lines that a process with this hash seed prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "reliability.simulations"],
+        [sys.executable, "-m", "tests.sim.traces"],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": hash_seed},
         capture_output=True,
@@ -37,7 +37,7 @@ def test_other_seeds_give_other_traces() -> None:
 
 
 def test_no_simulation_is_left_out() -> None:
-    source = Path(simulations.__file__).read_text()
+    source = Path(traces.__file__).read_text()
     for path in (ROOT / "tests" / "sim").glob("test_*_simulation.py"):
         name = path.stem.removeprefix("test_").removesuffix("_simulation")
         known = (path.stem, f"{name}_simulation", f"tests.sim.{name} import")

@@ -1,7 +1,7 @@
 """All simulations by name: a digest of what a seed makes of each, and how much faster than real time it runs.
 
-    python -m reliability.simulations                   one seed of each
-    python -m reliability.simulations brokers --seeds 20
+    python -m tests.sim.traces                   one seed of each
+    python -m tests.sim.traces brokers --seeds 20
 
 A line has the name, the number of seeds, a digest of their traces and of every byte on their disks, and, with
 `--speed`, the simulated time, that of the processor, and their ratio. The same seeds give the same digest in
@@ -129,7 +129,7 @@ def digest(name: str, seeds: range) -> tuple[str, int]:
 
 def main() -> int:
     """Run what the arguments name."""
-    parser = argparse.ArgumentParser(prog="python -m reliability.simulations", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.sim.traces", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *SIMULATIONS], metavar="NAME")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
@@ -144,7 +144,7 @@ def main() -> int:
         if options.speed and simulated_ms:
             seconds = simulated_ms / 1_000
             line += f" {seconds:.0f} s in {used:.1f} s of processor: {seconds / used:.0f} times real time"
-        print(line, flush=True)
+        sys.stdout.write(f"{line}\n")
     return 0
 
 
