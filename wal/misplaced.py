@@ -12,6 +12,7 @@ A crash between leaves *.found files, which the next repair takes up.  Until the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -33,6 +34,9 @@ class LogPlace(NamedTuple):
 
 _Edge = tuple[int, int]
 """The first frame of a segment, and the crc of the frame before it."""
+
+_FIRST: Final[_Edge] = (0, 0)
+"""That of the first segment of every log."""
 
 
 class _Found(NamedTuple):
@@ -100,27 +104,73 @@ class _Log:
         return segment.base_version not in self._bases
 
     def has_neighbour(self, segment: _Found, end: _Edge) -> bool:
-        return segment.begin in self._ends or end in self._begins
+        return (segment.begin != _FIRST and segment.begin in self._ends) or (
+            end != _FIRST and end in self._begins
+        )
 
 
 def _homes(disk: Disk, places: list[LogPlace]) -> list[tuple[_Found, LogPlace]]:
     """Return the misplaced segments that have a place, each with its log."""
     every = [found for place in places for found in _segments(disk, place)]
-    strays = [segment for segment in every if segment.is_misplaced]
-    if not strays:
+    twins = Counter((segment.vnode_id, segment.name) for segment in every)
+    if len(twins) == len(every) and not any(segment.is_misplaced for segment in every):
         return []
     ends = {segment.path: _end(disk, segment) for segment in every}
-    logs = {place: _Log() for place in places}
-    for segment in every:
-        if not segment.is_misplaced:
-            logs[segment.place].add(segment, ends[segment.path])
+    strays = [segment for segment in every if segment.is_misplaced] + _exchanged(every, ends)
+    logs = _logs_of(places, set(every).difference(strays), ends)
     strays.sort(key=_base_version)
     homes: list[tuple[_Found, LogPlace]] = []
-    while found := [*_neighbours(strays, logs, ends)] or _pair(strays, logs, ends):
+    while found := (
+        [*_neighbours(strays, logs, ends)] or _pair(strays, logs, ends) or _left(strays, homes, logs)
+    ):
         homes += found
         settled = {segment.path for segment, _ in found}
         strays = [segment for segment in strays if segment.path not in settled]
     return homes
+
+
+def _logs_of(
+    places: Iterable[LogPlace], segments: Iterable[_Found], ends: dict[str, _Edge]
+) -> dict[LogPlace, _Log]:
+    logs = {place: _Log() for place in places}
+    for segment in segments:
+        logs[segment.place].add(segment, ends[segment.path])
+    return logs
+
+
+def _exchanged(every: list[_Found], ends: dict[str, _Edge]) -> list[_Found]:
+    """Return the segments that have changed places with one of the same name in a log of the same id.
+
+    Each database has a vnode 0, and the catalogue is one: only neighbours tell their segments apart. Of two
+    such segments one may be all that its log has, and so without neighbours anywhere.
+    """
+    named = [segment for segment in every if not segment.is_misplaced]
+    logs = _logs_of({segment.place for segment in named}, named, ends)
+    twins = {(segment.place, segment.name): segment for segment in named}
+    found = set()
+    for segment in named:
+        end = ends[segment.path]
+        if logs[segment.place].has_neighbour(segment, end):
+            continue
+        for place, log in logs.items():
+            if place.vnode_id == segment.vnode_id and log.has_neighbour(segment, end):
+                found.add(segment)
+                twin = twins.get((place, segment.name))
+                if twin is not None and not log.has_neighbour(twin, ends[twin.path]):
+                    found.add(twin)
+    return sorted(found)
+
+
+def _left(
+    strays: list[_Found], homes: list[tuple[_Found, LogPlace]], logs: dict[LogPlace, _Log]
+) -> list[tuple[_Found, LogPlace]]:
+    """Settle a segment without neighbours, whose place was taken by the one that lay in its own."""
+    for segment in strays:
+        for other, home in homes:
+            of_one_name = (other.name, other.vnode_id) == (segment.name, segment.vnode_id)
+            if of_one_name and home == segment.place and logs[other.place].is_free(segment):
+                return [(segment, other.place)]
+    return []
 
 
 def _neighbours(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 from tests.wal.crash import CrashState, RecordingDisk, check_every_crash
-from tests.wal.logs import read_all
-from tests.wal.stores import open_store
+from tests.wal.logs import batch, commit, read_all
+from tests.wal.stores import OPTIONS, open_store
 from tests.wal.test_store_repair import repaired, rolled, segments, swap
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
@@ -55,6 +56,55 @@ def test_any_two_segments_that_have_changed_places_are_put_back(make: object) ->
         assert all("was put back" in damage for damage in told)
         tried += 1
     assert tried > 5
+
+
+def of_two_databases(counts: tuple[int, int] = (20, 20)) -> tuple[MemoryDisk, list[str]]:
+    """Return a store in which each of two databases has a vnode 0, and the directories of their logs."""
+    disk = MemoryDisk()
+    store = open_store(disk)
+    for database, count in zip(("default", "other"), counts, strict=True):
+        store.create_vnode(database, 0)
+        log = store.open_vnode(database, 0, now_ms=0, options=replace(OPTIONS, segment_bytes=8_192))
+        for _ in range(count):
+            log.append(1, batch(body=b"record of " + database.encode() + bytes(1_000)))
+            commit(log)
+        log.close(0)
+    store.close(0)
+    return disk, ["data/default/vnode-0", "data/other/vnode-0"]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize("row", range(3))
+def test_segments_of_one_name_that_two_databases_have_exchanged_are_put_back(
+    row: int, *, is_clean: bool
+) -> None:
+    """Bug: their headers say the same vnode and name, so a repair gave up both, with all their records."""
+    disk, logs = of_two_databases()
+    if not is_clean:
+        for log in logs:
+            for name in [name for name in disk.list(log) if name.startswith("checkpoint")]:
+                disk.remove(f"{log}/{name}")
+    before = {log: segments(disk, log) for log in logs}
+    name = sorted(before[logs[0]])[row]
+    swap(disk, f"{logs[0]}/{name}", f"{logs[1]}/{name}")
+
+    reports = repaired(disk, accept_loss=True)
+
+    assert {log: segments(disk, log) for log in logs} == before
+    assert [log.report.lost_frames for log in reports.values()] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("counts", [(20, 3), (3, 20)])
+def test_a_segment_that_is_all_of_its_log_goes_back_when_the_other_one_does(counts: tuple[int, int]) -> None:
+    disk, logs = of_two_databases(counts)
+    before = {log: segments(disk, log) for log in logs}
+    assert min(map(len, before.values())) == 1
+    swap(disk, *(f"{log}/{0:020d}.wal" for log in logs))
+
+    reports = repaired(disk, accept_loss=True)
+
+    assert {log: segments(disk, log) for log in logs} == before
+    assert [log.report.lost_frames for log in reports.values()] == [0, 0, 0]
 
 
 def test_a_segment_that_was_moved_to_another_log_goes_back() -> None:
