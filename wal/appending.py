@@ -262,6 +262,9 @@ class LogAppending(LogReading):
         assert epoch > stream.leader_epoch
         if stream.ledgers is None:
             self._append_meta(stream_id, leader_epoch_meta(epoch, stream.next_offset))
+            assert self._open is not None
+            # A power failure may not take it: readers could have records of it, and it would begin again.
+            self._open.must_sync = True
         else:
             mark = stream.ledgers.begin(epoch, offset=stream.next_offset, wall_ms=self._wall_ms)
             self._append_mark(stream_id, mark)

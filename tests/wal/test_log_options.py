@@ -82,3 +82,17 @@ def test_a_log_that_was_given_up_takes_and_writes_nothing() -> None:
     with pytest.raises(LogClosed):
         log.append(1, batch(1))
     assert list(disk.files()) == list(before)
+
+
+def test_with_durability_os_no_leader_epoch_is_given_out_again_after_a_power_failure() -> None:
+    """Bug: that of a split could be lost with its records, and be the next one: consumers skipped others."""
+    disk, options = MemoryDisk(), small_options(durability="os", flush_ms=10**9)
+    log = open_log(disk, options)
+    log.append(1, batch(1))
+    commit(log)
+    log.set_leader_epoch(1, 1)
+    log.append(1, batch(1))
+    commit(log)
+    assert log.high_watermark(1) == 2
+
+    assert open_log(disk.crash(DROP_ALL), options).leader_epoch(1) > 1
