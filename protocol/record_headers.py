@@ -27,8 +27,8 @@ from protocol.records import (
     renew_crc,
 )
 
-RECORDS_PER_STEP: Final = 1_000
-"""Records between two looks at the time: 2 to 4 ms."""
+RECORDS_PER_STEP: Final = 200
+"""Records between two looks at the time: 0.4 to 0.8 ms."""
 
 _NO_HEADER: Final = bytes(HEADER_BYTES)
 

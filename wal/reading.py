@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 from wal.closed_files import ClosedFile, closed_files, ends_in
 from wal.errors import LogDamaged
@@ -208,14 +208,20 @@ class LogReading:
 
     def first_frame_since(
         self, wanted: Callable[[int], bool], timestamp_ms: int, from_version: int
-    ) -> FrameRef | None:
-        """Return the first frame from a version on that may hold a wanted record at or after the time."""
+    ) -> Generator[None, None, FrameRef | None]:
+        """Return the first frame from a version on that may hold a wanted record at or after the time.
+
+        It pauses after some streams.
+        """
         return first_frame_since(self._state, wanted, timestamp_ms, from_version)
 
     def newest_frames(
         self, wanted: Callable[[int], bool], first: int, end: int
-    ) -> Iterator[tuple[int, FrameRef]]:
-        """Return the frames with versions from `first` up to `end`, by the newest of their wanted records."""
+    ) -> Iterator[tuple[int, FrameRef] | None]:
+        """Return the frames with versions from `first` up to `end`, by the newest of their wanted records.
+
+        None is a pause.
+        """
         return newest_frames(self._state, wanted, first, end)
 
     def version_of(self, stream_id: int, offset: int) -> int | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
@@ -180,23 +180,28 @@ def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
     return state.segments.all[0].base_version if state.segments.all else state.written_version
 
 
+STREAMS_PER_STEP: Final = 200
+"""The streams of a segment that are asked for their times between two pauses, in 0.5 ms."""
+
+
 def first_frame_since(
     state: LogState, wanted: Callable[[int], bool], timestamp_ms: int, from_version: int
-) -> FrameRef | None:
+) -> Generator[None, None, FrameRef | None]:
     """Return the first frame from `from_version` on that may hold a wanted record at or after the time.
 
-    The largest timestamps of segments and extents are compared; only indexes are read.
+    The largest timestamps of segments and extents are compared; only indexes are read.  It pauses after some
+    streams, as a segment may have 100,000 of them.
     """
     first = max(0, state.segments.row_of(from_version))
     for segment in list(state.segments.all[first:]):
         if segment.totals.max_timestamp < timestamp_ms or segment.next_version <= from_version:
             continue
         index = index_of(state, segment)
-        if not len(index.frame_version):
-            continue
         first_of_frame = index.frame_version[max(0, index.frame_of(from_version))]
         best = -1
-        for stream_id in index.stream_ids():
+        for number, stream_id in enumerate(list(index.stream_ids()), 1):
+            if not number % STREAMS_PER_STEP:
+                yield
             if not wanted(stream_id):
                 continue
             slots = index.slots(stream_id) or ()
@@ -212,11 +217,11 @@ def first_frame_since(
 
 def newest_frames(
     state: LogState, wanted: Callable[[int], bool], first: int, end: int
-) -> Iterator[tuple[int, FrameRef]]:
+) -> Iterator[tuple[int, FrameRef] | None]:
     """Yield (timestamp, frame) for frames with versions from `first` up to `end`, by largest timestamp.
 
     No wanted record of the frame is newer than the timestamp. The largest comes first; of equal ones, the
-    older frame. Indexes are read only as far as the caller iterates.
+    older frame. Indexes are read only as far as the caller iterates.  None is a pause.
     """
     overlapping = [
         segment
@@ -228,7 +233,7 @@ def newest_frames(
     for number, segment in enumerate(segments):
         while heap and heap[0][:2] < (-segment.totals.max_timestamp, segment.base_version):
             yield _frame_of(state, segments, heapq.heappop(heap))
-        newest = _newest_by_frame(index_of(state, segment), wanted, first, end)
+        newest = yield from _newest_by_frame(index_of(state, segment), wanted, first, end)
         for version, timestamp in newest.items():
             heapq.heappush(heap, (-timestamp, version, number))
     while heap:
@@ -243,11 +248,13 @@ def _frame_of(state: LogState, segments: list[Segment], found: tuple[int, int, i
 
 def _newest_by_frame(
     index: SegmentIndex, wanted: Callable[[int], bool], first: int, end: int
-) -> dict[int, int]:
+) -> Generator[None, None, dict[int, int]]:
     """Return the largest timestamp of each frame's wanted extents, by the frame's first version."""
     newest: dict[int, int] = {}
     start = max(0, index.frame_of(first))
-    for stream_id in index.stream_ids():
+    for number, stream_id in enumerate(list(index.stream_ids()), 1):
+        if not number % STREAMS_PER_STEP:
+            yield
         for row in (index.slots(stream_id) or ()) if wanted(stream_id) else ():
             if index.version[row] >= end or (frame := index.frame_of(index.version[row])) < start:
                 continue

@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Final
 from broker.errors import RequestError
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
-from broker.loop.slices import Offload, Pace, Until, WaitingSteps, chunks, in_slices, size_of
+from broker.loop.slices import (
+    ITEMS_PER_SLICE,
+    Offload,
+    Pace,
+    Until,
+    WaitingSteps,
+    chunks,
+    in_slices,
+    size_of,
+)
 from broker.storage.leader_epochs import check_leader_epoch, epoch_of
 from broker.storage.partition import Partition
 from broker.storage.timestamps import first_steps, largest_steps
@@ -57,9 +66,18 @@ COUNTED_PER_STEP: Final = 250
 
 def handle(broker: Broker, call: Call[ListOffsetsRequest]) -> ListOffsetsResponse | WaitingSteps:
     """Answer each partition on its own."""
-    count = size_of(call.request.topics, lambda topic: topic.partitions)
-    answer: ListOffsetsResponse | WaitingSteps = in_slices(_answer_all(broker, call), count)
+    topics, steps = call.request.topics, _answer_all(broker, call)
+    count = size_of(topics, lambda topic: topic.partitions)
+    if count <= ITEMS_PER_SLICE and any(_is_view(broker, topic.name) for topic in topics):
+        # A lookup by time may walk the whole log of its source.
+        return steps
+    answer: ListOffsetsResponse | WaitingSteps = in_slices(steps, count)
     return answer
+
+
+def _is_view(broker: Broker, name: str) -> bool:
+    topic = broker.catalogue.find(name)
+    return topic is not None and topic.view is not None
 
 
 def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
@@ -102,7 +120,7 @@ def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
 
 def _answer(
     broker: Broker, call: Call[ListOffsetsRequest], name: str, item: ListOffsetsPartition
-) -> Generator[Until, None, ListOffsetsPartitionResponse]:
+) -> Generator[Until | None, None, ListOffsetsPartitionResponse]:
     if item.timestamp < 0 and call.version < _SINCE.get(item.timestamp, NEVER):
         raise RequestError(ErrorCode.UNSUPPORTED_VERSION)
     topic = broker.catalogue.find(name)
@@ -126,7 +144,7 @@ def _answer(
 
 def _find(
     partition: Partition, timestamp: int, offload: Offload, *, read_committed: bool
-) -> Generator[Until, None, tuple[int, int]]:
+) -> Generator[Until | None, None, tuple[int, int]]:
     """Find (timestamp of the record, its offset), -1 for what does not exist."""
     match timestamp:
         case -1:

@@ -154,6 +154,18 @@ def at_once(steps: Generator[None, None, Made]) -> Made:
             return end.value  # type: ignore[no-any-return]
 
 
+def all_here(steps: WaitingSteps) -> Any:
+    """Return what the steps return, without a pause; what they wait for is done here."""
+    while True:
+        try:
+            waits = next(steps)
+        except StopIteration as end:
+            return end.value
+        if waits is not None:
+            assert waits.here is not None, "what these steps wait for can be done here"
+            waits.here()
+
+
 def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, None, Made]:
     """Return what `work` returns, from a thread; an error that it raises is raised here."""
     made: list[Made] = []

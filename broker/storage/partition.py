@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from wal.errors import WalError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.catalogue.topic import Topic
+    from broker.loop.slices import Until
     from broker.security.quota_rates import TokenBucket
     from broker.storage.vnode import Vnode
     from wal.lookup import TimeHit
@@ -111,12 +114,19 @@ class Partition:
             self.stream_id, offset, max_bytes, minimum_one=minimum_one, end=end, may_wait=may_wait
         )
 
-    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
-        """Return the first batch from an offset on with a record at or after the time."""
+    def time_steps(
+        self, timestamp_ms: int, *, from_offset: int
+    ) -> Generator[Until | None, None, TimeHit | None]:
+        """Return the first batch from an offset on with a record at or after the time.
+
+        Views look into batches for that, in steps; here the index of times leaves nothing to do.
+        """
+        yield from ()
         return self.vnode.log.find_timestamp(self.stream_id, timestamp_ms, from_offset=from_offset)
 
-    def max_timestamp(self) -> TimeHit | None:
-        """Return the first batch that has the partition's largest timestamp."""
+    def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
+        """Return the first batch that has the partition's largest timestamp, in the same way."""
+        yield from ()
         return self.vnode.log.max_timestamp(self.stream_id)
 
     def leader_epoch(self, server_epoch: int) -> int:

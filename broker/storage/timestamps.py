@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from typing import Final
 
 from broker.errors import RequestError, storage_error
-from broker.loop.slices import Offload, Until, in_thread, run_here
+from broker.loop.slices import Offload, Until, all_here, in_thread, run_here
 from broker.storage.partition import Partition
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
@@ -23,12 +23,13 @@ STEPS_AT_ONCE: Final = 4
 
 def first_at_or_after(partition: Partition, timestamp_ms: int) -> tuple[int, int]:
     """Do all of `first_steps` at once."""
-    return _at_once(first_steps(partition, timestamp_ms, run_here))
+    found: tuple[int, int] = all_here(first_steps(partition, timestamp_ms, run_here))
+    return found
 
 
 def first_steps(
     partition: Partition, timestamp_ms: int, offload: Offload
-) -> Generator[Until, None, tuple[int, int]]:
+) -> Generator[Until | None, None, tuple[int, int]]:
     """Find (timestamp, offset) of the first readable record at or after the time, (-1, -1) without any.
 
     Batches are opened and walked in threads, which `offload` runs.
@@ -37,7 +38,7 @@ def first_steps(
     """
     from_offset = partition.log_start
     try:
-        while (hit := partition.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
+        while (hit := (yield from partition.time_steps(timestamp_ms, from_offset=from_offset))) is not None:
             steps = timestamp_steps(hit.batch, timestamp_ms, from_offset=from_offset)
             found = yield from _in_threads(steps, offload)
             if found is not None:
@@ -51,17 +52,18 @@ def first_steps(
 
 def largest_timestamp(partition: Partition) -> tuple[int, int]:
     """Do all of `largest_steps` at once."""
-    return _at_once(largest_steps(partition, run_here))
+    found: tuple[int, int] = all_here(largest_steps(partition, run_here))
+    return found
 
 
-def largest_steps(partition: Partition, offload: Offload) -> Generator[Until, None, tuple[int, int]]:
+def largest_steps(partition: Partition, offload: Offload) -> Generator[Until | None, None, tuple[int, int]]:
     """Find (timestamp, offset) of the first record that has the partition's largest timestamp.
 
     Raises: RequestError as `first_steps`.
     """
     log_start = partition.log_start
     try:
-        hit = partition.max_timestamp()
+        hit = yield from partition.newest_steps()
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
     if hit is None:
@@ -90,28 +92,24 @@ def _in_threads(steps: Lookup, offload: Offload) -> Generator[Until, None, Times
     return ended[0]
 
 
-def _at_once(steps: Generator[Until, None, tuple[int, int]]) -> tuple[int, int]:
-    while True:
-        try:
-            next(steps).start(_nothing)
-        except StopIteration as end:
-            found: tuple[int, int] = end.value
-            return found
-
-
-def _nothing() -> None:
-    """Go on at once: what was waited for was done here."""
+Hits = Generator[Until | tuple[int, TimeHit] | None, None, None]
+"""Batches with the timestamps up to which they may be, and pauses in between."""
 
 
 def newest_of(
-    hits: Iterable[tuple[int, TimeHit]], shown: Callable[[TimeHit], TimeHit | None] = lambda hit: hit
-) -> TimeHit | None:
+    hits: Hits,
+    shown: Callable[[TimeHit], Generator[Until | None, None, TimeHit | None]] | None = None,
+) -> Generator[Until | None, None, TimeHit | None]:
     """Return the first of the newest batches; `hits` come as from `hits_by_time`, `shown` cuts them."""
     best: TimeHit | None = None
-    for timestamp, whole in hits:
+    for found in hits:
+        if found is None or isinstance(found, Until):
+            yield found
+            continue
+        timestamp, whole = found
         if best is not None and (-timestamp, whole.base_offset) > (-best.max_timestamp, best.base_offset):
             break
-        hit = shown(whole)
+        hit = whole if shown is None else (yield from shown(whole))
         if hit is not None and (
             best is None or (-hit.max_timestamp, hit.base_offset) < (-best.max_timestamp, best.base_offset)
         ):

@@ -14,17 +14,17 @@ make, where topics want that (broker/view_topics/declared_tables.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
 from broker.loop.slices import Until, WaitingSteps
-from broker.storage.timestamps import newest_of
 from broker.view_topics.declaring_topics import DeclaringTopics
+from broker.view_topics.framed_times import FramedTimes
 from broker.view_topics.learning import Learning
 from broker.view_topics.opening import with_opened
-from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.view_topics.scanned_view import SCAN_BYTES, is_aborted
 from broker.view_topics.stream_owners import HEADER_COUNT, StreamOwners
 from broker.view_topics.view_cache import Evaluated
 from broker.view_topics.vnode_tail import VnodeTail
@@ -35,8 +35,7 @@ from protocol.record_writer import encode_batch
 from protocol.records import read_batch_header
 from wal.errors import OffsetOutOfRange
 from wal.format import LEADER_EPOCH_POSITION, EntryKind
-from wal.lookup import TimeHit
-from wal.versions import FrameRef, VersionedEntry, frame_entries
+from wal.versions import VersionedEntry, frame_entries
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
@@ -54,12 +53,11 @@ SHOWN_BYTES: Final = 256 << 10
 """The most bytes found in one go: batches that decompress to much more must not evict each other."""
 
 
-class DatabasePartition(ScannedPartition):
+class DatabasePartition(FramedTimes):
     """One partition of a view over a database: one of its vnodes."""
 
     __slots__ = (
-        "_changes", "_clearings", "_deletions", "_only_end", "_owners", "_shows_changes", "_shows_records",
-        "_tables", "_tail",
+        "_changes", "_clearings", "_deletions", "_only_end", "_shows_changes", "_tables", "_tail",
     )  # fmt: skip
 
     def __init__(self, host: ViewHost, topic: Topic, index: int, vnode: Vnode, owners: StreamOwners) -> None:
@@ -153,11 +151,10 @@ class DatabasePartition(ScannedPartition):
                 break
             if offset < frame.base_version:
                 self._nothing(offset, frame.base_version)
-            data: list[bytes] = []
-            yield from self._bytes_of(frame, data)
+            data = yield from self.bytes_of(frame)
             read_bytes += frame.size_bytes
             offset = max(offset, frame.base_version)
-            for entry in frame_entries(frame, data[0]):
+            for entry in frame_entries(frame, data):
                 if offset < entry.version + entry.record_count and entry.version < end:
                     shown_bytes += yield from self.look_at(entry, offset, budget, learning)
                     if shown_bytes >= SHOWN_BYTES or not learning.is_current:
@@ -174,19 +171,6 @@ class DatabasePartition(ScannedPartition):
     def _nothing(self, start: int, end: int) -> None:
         self.ranges.add(Evaluated(start, end, None))
 
-    def _bytes_of(self, frame: FrameRef, into: list[bytes]) -> WaitingSteps:
-        """Put the bytes of a frame into `into`; a thread reads those that have to come from the device."""
-        data = frame.read_if_cached()
-        if data is not None:
-            into.append(data)
-            return
-        failed: list[Exception | None] = []
-        self.host.loop.scheduler.offload(lambda: into.append(frame.read()), failed.append)
-        while not failed:
-            yield None
-        if failed[0] is not None:
-            raise failed[0]
-
     def look_at(
         self, entry: VersionedEntry, offset: int, budget: SliceBudget, learning: Learning
     ) -> Generator[Until | None, None, int]:
@@ -200,7 +184,7 @@ class DatabasePartition(ScannedPartition):
             return 0
         clearings = self._clearings
         if owner is None:
-            steps: Callable[[Opened | None], WaitingSteps] = partial(self._shown_steps, entry)
+            steps: Callable[[Opened | None], WaitingSteps] = partial(self.shown_steps, entry)
         else:
             steps = partial(self._with_tables, entry, owner, learning, budget)
         if entry.kind == EntryKind.DATA and self._shows_records:
@@ -261,19 +245,10 @@ class DatabasePartition(ScannedPartition):
             self.count(matched=read_batch_header(batch).record_count)
         return batch
 
-    def _shown(self, entry: VersionedEntry) -> bytearray | None:
-        """Return the part of an entry that the view shows, but for what records tell of sub-tables."""
-        steps = self._shown_steps(entry, None)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                batch: bytearray | None = done.value
-                return batch
-
-    def _shown_steps(
+    def shown_steps(
         self, entry: VersionedEntry, content: Opened | None
     ) -> Generator[None, None, bytearray | None]:
+        """Return the part of an entry that the view shows, but for what records tell of sub-tables."""
         if entry.kind == EntryKind.META:
             is_change = self._shows_changes and entry.stream_id == CHANGES_STREAM
             return change_batch(entry, self.definition.source_id or None) if is_change else None
@@ -340,57 +315,6 @@ class DatabasePartition(ScannedPartition):
         version = entry.version + read_batch_header(part).base_offset - entry.base_offset
         own = content if part is entry.data else None
         return with_headers_steps(part, headers_of, count, base_offset=version, records=own)
-
-    # --- times -----------------------------------------------------------------------------------------
-
-    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
-        """Return the first batch from a version on with a record at or after the time."""
-        end = self.high_watermark
-        frame = self._first_frame(timestamp_ms, from_offset)
-        while frame is not None and frame.base_version < end:
-            for entry in frame_entries(frame, frame.read()):
-                next_version = entry.version + entry.record_count
-                if entry.kind != EntryKind.DATA or next_version <= from_offset or entry.version >= end:
-                    continue
-                batch = self._shown(entry)
-                if batch is not None and (found := read_batch_header(batch)).max_timestamp >= timestamp_ms:
-                    return TimeHit(entry.version, next_version, found.max_timestamp, memoryview(batch))
-            frame = self._first_frame(timestamp_ms, frame.next_version)
-        return None
-
-    def _first_frame(self, timestamp_ms: int, from_version: int) -> FrameRef | None:
-        if not self._shows_records:
-            return None
-        return self.vnode.log.first_frame_since(self._owners.owns, timestamp_ms, from_version)
-
-    def max_timestamp(self) -> TimeHit | None:
-        """Return the first batch with the largest timestamp that the view shows."""
-        log = self.vnode.log
-        times = (
-            log.largest_timestamp(stream_id) for stream_id in log.streams() if self._owners.owns(stream_id)
-        )
-        largest = max((time for time in times if time is not None), default=None)
-        if largest is None:
-            return None
-        hit = self.find_timestamp(largest, from_offset=self.log_start)
-        # The newest record may be undecided or aborted.
-        return hit or newest_of(self.hits_by_time(self.log_start, self.high_watermark))
-
-    def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]]:
-        """Yield (timestamp, batch) shown from `first` up to `end`, by the frames' largest timestamps.
-
-        The timestamps descend, and no batch is newer than its own.
-        """
-        if not self._shows_records:
-            return
-        for timestamp, frame in self.vnode.log.newest_frames(self._owners.owns, first, end):
-            for entry in frame_entries(frame, frame.read()):
-                next_version = entry.version + entry.record_count
-                if entry.kind == EntryKind.DATA and next_version > first and entry.version < end:
-                    batch = self._shown(entry)
-                    if batch is not None:
-                        newest = read_batch_header(batch).max_timestamp
-                        yield timestamp, TimeHit(entry.version, next_version, newest, memoryview(batch))
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> DatabasePartition:

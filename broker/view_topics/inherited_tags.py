@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     Table = dict[bytes, tuple[int, dict[str, Any]]]
     Teach = Callable[[Partition, TagHistory, int, int], WaitingSteps]
 
-KEYS_PER_SLICE: Final = 5_000
-"""Keys entered into a table before other work gets a turn: about 2 ms."""
+KEYS_PER_SLICE: Final = 1_000
+"""Keys entered into a table before other work gets a turn: about 0.4 ms."""
 
 INHERITED_MAX: Final = 400_000
 """The most keys of a table, in some 100 MB; those that were tagged first are forgotten first."""

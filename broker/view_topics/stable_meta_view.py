@@ -75,6 +75,10 @@ class StableMetaPartition(DatabasePartition):
             yield from self._look_into(entry, budget)
         return (yield from super().look_at(entry, offset, budget, learning))
 
+    def prepare(self, entry: VersionedEntry) -> WaitingSteps:
+        """Have the ordinary view look into a batch: for a lookup by time it may not know it yet."""
+        yield from self._look_into(entry, SliceBudget())
+
     def _look_into(self, entry: VersionedEntry, budget: SliceBudget) -> WaitingSteps:
         while self._is_stored(entry) and self._known(entry) is None:
             yield from self._records.look(self._first_of(entry), budget)
@@ -96,7 +100,7 @@ class StableMetaPartition(DatabasePartition):
     def part_of(self, entry: VersionedEntry) -> Readable | None:
         """Return what the ordinary view shows of a batch, at its offsets.  Raises: ProtocolError."""
         for pause in self._look_into(entry, SliceBudget()):
-            # Usually known already, except in lookups by time and when memory is short.
+            # Usually known already, except when memory is short.
             if pause is not None and pause.here is not None:
                 pause.here()
         found = self._known(entry) if self._is_stored(entry) else None

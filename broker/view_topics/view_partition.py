@@ -13,7 +13,7 @@ watch its source.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.slices import WaitingSteps
@@ -26,10 +26,10 @@ from wal.segment import FileRange
 if TYPE_CHECKING:
     from broker.catalogue.catalogue_records import ViewDefinition
     from broker.catalogue.topics import Topic
+    from broker.storage.timestamps import Hits
     from broker.storage.vnode import Vnode
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
-    from wal.lookup import TimeHit
     from wal.stream_producers import ProducerDescription
 
 DELTA_MAX: Final = 2**31 - 1
@@ -203,7 +203,7 @@ class ViewPartition(Partition):
         """Return no producers, as a view cannot be written to."""
         return []
 
-    def hits_by_time(self, first: int, end: int) -> Iterator[tuple[int, TimeHit]] | None:
+    def hits_by_time(self, first: int, end: int) -> Hits | None:
         """Return the batches between two offsets, newest first; only for views over several streams."""
         return None
 

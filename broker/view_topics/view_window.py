@@ -7,10 +7,11 @@ state with which readers begin: broker/view_topics/view_snapshots.py.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.config.view_bounds import Bound, parse_bound, parse_speed
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, WaitingSteps, in_thread
 from broker.storage.partition import Counted
 from broker.storage.timestamps import first_at_or_after, newest_of
 from broker.view_topics.view_compaction import CompactedSource
@@ -24,7 +25,10 @@ from wal.lookup import TimeHit
 from wal.segment import FileRange
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from broker.catalogue.topics import Topic
+    from broker.loop.slices import Until
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from protocol.record_reader import Record
@@ -121,68 +125,79 @@ class WindowPartition(ViewPartition):
         """Whether nothing will ever be added at the end."""
         return self._end is not None and self.inner.high_watermark >= self._end
 
-    def find_timestamp(self, timestamp_ms: int, *, from_offset: int) -> TimeHit | None:
+    def time_steps(
+        self, timestamp_ms: int, *, from_offset: int
+    ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from an offset on with a shown record at or after the time."""
         from_offset = max(from_offset, self.log_start)
-        while (hit := self.inner.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
-            if hit.base_offset >= self.high_watermark:
-                break
-            shown = self._shown_of(hit)
+        while True:
+            hit = yield from self.inner.time_steps(timestamp_ms, from_offset=from_offset)
+            if hit is None or hit.base_offset >= self.high_watermark:
+                return None
+            shown = yield from self._shown_of(hit)
             if shown is not None and shown.max_timestamp >= timestamp_ms:
                 return shown
             from_offset = hit.next_offset
-        return None
+            yield None
 
-    def _shown_of(self, hit: TimeHit) -> TimeHit | None:
-        """Return the part of a batch that lies between the bounds."""
+    def _shown_of(self, hit: TimeHit) -> Generator[Until | None, None, TimeHit | None]:
+        """Return the part of a batch that lies between the bounds; a thread cuts it."""
         first, end = self.log_start, self.high_watermark
         if first <= hit.base_offset and hit.next_offset <= end:
             return hit
-        kept = [record for record in iter_records(hit.batch) if first <= record.offset < end]
-        if not kept:
-            return None
-        header = read_batch_header(hit.batch)
-        batch = _batch_of(kept, header, min(hit.next_offset, end) - 1)
-        largest = read_batch_header(batch).max_timestamp
-        return TimeHit(hit.base_offset, min(hit.next_offset, end), largest, memoryview(batch))
+        return (yield from in_thread(self.host.loop.scheduler.offload, lambda: _between(hit, first, end)))
 
-    def max_timestamp(self) -> TimeHit | None:
+    def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch with the largest timestamp between the bounds.
 
         Extents that lie between the bounds are compared by their metadata; only the batches at the bounds are
         opened, and over a database the newest ones.
         """
-        hit = self.inner.max_timestamp()
+        hit = yield from self.inner.newest_steps()
         if hit is not None and self.log_start <= hit.base_offset and hit.next_offset <= self.high_watermark:
             return hit
         first, end = self.log_start, self.high_watermark
         if (hits := self.inner.hits_by_time(first, end)) is not None:
-            return newest_of(hits, self._shown_of)
-        extents = [
-            extent for extent in self.vnode.log.extents(self.stream_id, first) if extent.base_offset < end
-        ]
-        inside: list[StreamExtent] = []
-        at_bounds: list[StreamExtent] = []
-        for extent in extents:
-            is_inside = first <= extent.base_offset and extent.next_offset <= end
-            (inside if is_inside else at_bounds).append(extent)
+            return (yield from newest_of(hits, self._shown_of))
+        newest, at_bounds = yield from self._extents_between(first, end)
         best: TimeHit | None = None
-        if inside:
-            newest = max(inside, key=lambda extent: extent.max_timestamp)
-            best = self.find_timestamp(newest.max_timestamp, from_offset=newest.base_offset)
+        if newest is not None:
+            best = yield from self.time_steps(newest.max_timestamp, from_offset=newest.base_offset)
         for extent in at_bounds:
             above = -1 if best is None else best.max_timestamp + 1
-            best = self._newest_in(extent, above) or best
+            best = (yield from self._newest_in(extent, above)) or best
         return best
 
-    def _newest_in(self, extent: StreamExtent, timestamp_ms: int) -> TimeHit | None:
+    def _extents_between(
+        self, first: int, end: int
+    ) -> Generator[Until | None, None, tuple[StreamExtent | None, list[StreamExtent]]]:
+        """Return the newest extent between two offsets, and those that lie partly between them."""
+        newest: StreamExtent | None = None
+        at_bounds: list[StreamExtent] = []
+        offset = first
+        # A new look for each slice: segments may come and go in between.
+        while part := list(islice(self.vnode.log.extents(self.stream_id, offset), PLAIN_ITEMS_PER_STEP)):
+            for extent in part:
+                if extent.base_offset >= end:
+                    return newest, at_bounds
+                if extent.base_offset < first or extent.next_offset > end:
+                    at_bounds.append(extent)
+                elif newest is None or extent.max_timestamp > newest.max_timestamp:
+                    newest = extent
+            offset = part[-1].next_offset
+            yield None
+        return newest, at_bounds
+
+    def _newest_in(
+        self, extent: StreamExtent, timestamp_ms: int
+    ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the newest of an extent's batches with a record at or after the time."""
         best, from_offset = None, extent.base_offset
-        while (hit := self.find_timestamp(timestamp_ms, from_offset=from_offset)) is not None:
-            if hit.base_offset >= extent.next_offset:
-                break
+        while True:
+            hit = yield from self.time_steps(timestamp_ms, from_offset=from_offset)
+            if hit is None or hit.base_offset >= extent.next_offset:
+                return best
             best, timestamp_ms, from_offset = hit, hit.max_timestamp + 1, hit.next_offset
-        return best
 
     def records_between(self, start: int, end: int, *, ranges_max: int) -> Counted:
         """Count what the inner view shows between two offsets."""
@@ -239,6 +254,17 @@ class WindowPartition(ViewPartition):
     def has_news(self, read: ViewRead) -> bool:
         """Whether the reader should learn of its progress at once."""
         return read.due_ms is None and self.inner.has_news(read)
+
+
+def _between(hit: TimeHit, first: int, end: int) -> TimeHit | None:
+    """Return the part of a batch that lies between two offsets."""
+    kept = [record for record in iter_records(hit.batch) if first <= record.offset < end]
+    if not kept:
+        return None
+    header = read_batch_header(hit.batch)
+    batch = _batch_of(kept, header, min(hit.next_offset, end) - 1)
+    largest = read_batch_header(batch).max_timestamp
+    return TimeHit(hit.base_offset, min(hit.next_offset, end), largest, memoryview(batch))
 
 
 def _batches_of(read: ViewRead) -> list[memoryview]:
