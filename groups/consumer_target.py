@@ -50,12 +50,13 @@ def metadata_hash(
     found = [known[name] for name in sorted(names & known.keys())]
     if not found:
         return NOT_ASSIGNED_HERE
-    digest = blake2b(digest_size=8)
-    for topic in found:
-        digest.update(topic.topic_id.bytes)
-        digest.update(topic.partition_count.to_bytes(4, "big"))
-        for partition in sorted(closed.get(topic.name, ())):
-            digest.update(partition.to_bytes(4, "big"))
+    # The bytes of id and count, in one number: a member may name 20,000 topics.
+    parts = [(topic.topic_id.int << 32 | topic.partition_count).to_bytes(20, "big") for topic in found]
+    if closed:
+        for place, topic in enumerate(found):
+            for partition in sorted(closed.get(topic.name, ())):
+                parts[place] += partition.to_bytes(4, "big")
+    digest = blake2b(b"".join(parts), digest_size=8)
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 

@@ -24,9 +24,7 @@ from groups.changes import nobody, nothing
 from groups.consumer_target import metadata_hash
 from groups.context import Context
 from groups.errors import GroupError, GroupFull, GroupNotFound, UnknownMember
-from groups.open_partitions import assign_open
-from groups.record_keys import GroupEpoch, TargetEpoch
-from groups.share.assignor_simple import assign_shared
+from groups.record_keys import GroupEpoch
 from groups.share.config import ShareGroupConfig
 from groups.share.gates import holds_back, share_withheld
 from groups.share.group_records import (
@@ -36,13 +34,12 @@ from groups.share.group_records import (
     ShareEpochKey,
     ShareMemberKey,
     ShareStatesKey,
-    ShareTargetEpochKey,
     ShareTargetKey,
 )
 from groups.share.group_table import GroupChanges, ShareGroups
 from groups.share.heartbeat import check_epoch, check_request, on_the_wire, refused, wanted_by
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
-from groups.subscriber import Subscriber
+from groups.share.targets import assign, ready
 from groups.timers import TimerKey
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
@@ -104,7 +101,7 @@ class ShareMembership:
             changes.on_undo(group.make_stale)
             changes.put(ShareStatesKey(group.group_id), states)
             self._bump(changes, group)
-            self._assign(changes, group)
+            assign(self.table, changes, group)
             changes.commit(nothing, nobody)
         # Members may have asked for other topics meanwhile.
         group.make_stale()
@@ -191,13 +188,14 @@ class ShareMembership:
             if known is None or known.topics != wanted.topics:
                 group.is_stale = True
                 self._bump(changes, group)
-                self._assign(changes, group)
+                assign(self.table, changes, group)
             if group.is_stale or holds_back(self._context, group):
                 self._refresh(changes, group)
             beat = _Beat(self, request, reply)
             self._start_session(group_id, member_id)
-            if group.waiting is not None:
-                group.waiting.append(beat.go_on)
+            holder = group.assigning if group.waiting is None else group.waiting
+            if holder is not None:
+                holder.append(beat.go_on)
                 changes.commit(nothing, beat.refuse)
             else:
                 beat.follow(changes, group)
@@ -240,7 +238,7 @@ class ShareMembership:
         changes.put(ShareTargetKey(group_id, member_id), None)
         changes.put(ShareMemberKey(group_id, member_id), None)
         self._bump(changes, group)
-        self._assign(changes, group)
+        assign(self.table, changes, group)
 
     # --- sessions -------------------------------------------------------------------------------------------
 
@@ -279,7 +277,7 @@ class ShareMembership:
             changes.put(ShareStatesKey(group.group_id), states or None)
         if metadata_hash(self._context, frozenset(group.names)) != group.metadata_hash:
             self._bump(changes, group)
-            self._assign(changes, group)
+            assign(self.table, changes, group)
         missing = tuple(self._missing(group))
         if missing and group.waiting is None:
             group.waiting = []
@@ -289,33 +287,6 @@ class ShareMembership:
         """Count a change."""
         found = metadata_hash(self._context, frozenset(group.names))
         changes.put(ShareEpochKey(group.group_id), GroupEpoch(group.epoch + 1, found))
-
-    def _assign(self, changes: GroupChanges, group: ShareGroup) -> None:
-        """Compute the target of the group's epoch, and write what differs from the last one."""
-        known = self._context.topics.by_name
-        members = [
-            Subscriber(
-                member_id=member_id,
-                topics=frozenset(known[name].topic_id for name in filter(known.__contains__, member.topics)),
-                had=group.target.get(member_id, NOTHING),
-            )
-            for member_id, member in sorted(group.members.items())
-        ]
-        counts: dict[UUID, int] = {}
-        closed: dict[UUID, frozenset[int]] = {}
-        for topic in [known[name] for name in filter(known.__contains__, group.names)]:
-            held_back = share_withheld(self._context, group, topic.name, topic.topic_id)
-            count = _ready(group, topic.topic_id, topic.partition_count, held_back)
-            if count > len(held_back):
-                counts[topic.topic_id] = count
-                closed |= {topic.topic_id: held_back} if held_back else {}
-        found = assign_open(assign_shared, members, counts, closed) if closed else {}
-        for member_id, topics in (found or assign_shared(members, counts)).items():
-            target = {topic_id: frozenset(indexes) for topic_id, indexes in topics.items()}
-            if group.target.get(member_id) != target:
-                changes.put(ShareTargetKey(group.group_id, member_id), target)
-        epoch = TargetEpoch(group.epoch, self._context.wall_ms)
-        changes.put(ShareTargetEpochKey(group.group_id), epoch)
 
     def _kept(self, group: ShareGroup) -> dict[UUID, InitializedTopic]:
         """Return the states of a group but for those in topics that were deleted."""
@@ -328,8 +299,8 @@ class ShareMembership:
         for name in filter(known.__contains__, group.names):
             topic = known[name]
             held_back = share_withheld(self._context, group, name, topic.topic_id)
-            ready = _ready(group, topic.topic_id, topic.partition_count, held_back)
-            for partition in range(ready, topic.partition_count):
+            first = ready(group, topic.topic_id, topic.partition_count, held_back)
+            for partition in range(first, topic.partition_count):
                 if partition not in held_back and not group.is_initialized(topic.topic_id, partition):
                     yield topic.topic_id, partition
 
@@ -365,6 +336,9 @@ class _Beat:
         if group is None or self._request.member_id not in group.members:
             self.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
+        if group.assigning is not None:
+            group.assigning.append(self.go_on)
+            return
         with GroupChanges(table, group_id) as changes:
             self.follow(changes, group)
 
@@ -388,12 +362,3 @@ class _Beat:
 
 def _to_nobody(_: ShareGroupHeartbeatResponse) -> None:
     """Send no answer: the server removed the member on its own."""
-
-
-def _ready(group: ShareGroup, topic_id: UUID, count: int, held_back: frozenset[int]) -> int:
-    """Return how many of a topic's partitions, from the first on, have a state or are held back."""
-    topic = group.initialized.get(topic_id)
-    if topic is None:
-        return 0
-    missing = (index for index in range(count) if index not in topic.partitions and index not in held_back)
-    return next(missing, count)

@@ -54,6 +54,7 @@ class ShareGroup:
     """One group. Dictionaries are keyed by member id unless a comment says otherwise."""
 
     __slots__ = (
+        "assigning",
         "current",
         "epoch",
         "group_id",
@@ -85,6 +86,8 @@ class ShareGroup:
         self.is_stale = True
         # While partitions are being initialized: what to call when that is done.
         self.waiting: list[Callable[[], None]] | None = None
+        # While a thread computes the target: what to call when it is stored.
+        self.assigning: list[Callable[[], None]] | None = None
 
     @property
     def state(self) -> ShareGroupState:

@@ -1,0 +1,152 @@
+"""Targets of share groups: small ones at once, large ones by a thread while heartbeats wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from groups.offload import Work, WorkDone
+from groups.share.targets import Open, ShareTask, Wish
+from protocol.error_codes import ErrorCode
+from tests.groups.share.members import JOBS, MORE, Members, assigned
+
+TIMERS = 10
+"""More timers than a target here needs: one for each member, and one for the epoch."""
+
+
+class Thread:
+    """A thread that works when the test says so."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Work, WorkDone]] = []
+
+    def offload(self, work: Work, done: WorkDone) -> None:
+        self.waiting.append((work, done))
+
+    def run(self, error: Exception | None = None) -> None:
+        work, done = self.waiting.pop(0)
+        if error is None:
+            work()
+        done(error)
+
+
+def large_group() -> tuple[Members, Thread]:
+    """Return a world in which every target is large, and its thread."""
+    members, thread = Members(), Thread()
+    members.topics.add("more", MORE)
+    members.context.weight_max = 0
+    members.context.offload = thread.offload
+    return members, thread
+
+
+def finish(members: Members, thread: Thread) -> None:
+    """Let the thread and the timers do all they have to do."""
+    while thread.waiting:
+        thread.run()
+        store(members)
+
+
+def store(members: Members) -> None:
+    for _ in range(TIMERS):
+        members.advance(1)
+
+
+def test_a_large_target_is_computed_by_a_thread_and_the_heartbeat_waits_for_it() -> None:
+    members, thread = large_group()
+    answers = members.beat("m1", 0, "jobs")
+    assert (answers, len(thread.waiting)) == ([], 1)
+    finish(members, thread)
+    (answer,) = answers
+    assert assigned(answer) == {JOBS: [0, 1, 2, 3]}
+    assert answer.member_epoch == members.group.target_epoch == members.group.epoch
+    assert members.group.assigning is None
+
+
+def test_targets_are_the_same_wherever_they_are_computed() -> None:
+    found = []
+    for make in (large_group, lambda: (Members(), Thread())):
+        members, thread = make()
+        members.topics.add("more", MORE)
+        for number, topics in enumerate((("jobs",), ("jobs", "more"), ("more",), ("jobs", "more"))):
+            members.beat(f"m{number}", 0, *topics)
+            finish(members, thread)
+        found.append(dict(members.group.target))
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
+def test_what_changes_meanwhile_makes_the_next_target() -> None:
+    members, thread = large_group()
+    first = members.beat("m1", 0, "jobs")
+    second = members.beat("m2", 0, "jobs")
+    assert len(thread.waiting) == 1, "one target of a group at a time"
+    finish(members, thread)
+    assert len(first) == len(second) == 1
+    group = members.group
+    assert group.target_epoch == group.epoch
+    assert sorted(len(group.target[member][JOBS]) for member in ("m1", "m2")) == [2, 2]
+    answers = members.beat("m2", second[0].member_epoch)
+    assert members.group.current_of("m2").epoch == answers[0].member_epoch == group.epoch
+
+
+def test_a_member_that_leaves_meanwhile_gets_no_target() -> None:
+    members, thread = large_group()
+    members.beat("m1", 0, "jobs")
+    finish(members, thread)
+    members.beat("m2", 0, "jobs")
+    members.beat("m2", -1)
+    finish(members, thread)
+    assert members.group.target.keys() == {"m1"}
+    assert members.group.target["m1"] == {JOBS: frozenset(range(4))}
+
+
+def test_a_heartbeat_that_waits_is_refused_when_its_group_is_unloaded() -> None:
+    members, thread = large_group()
+    answers = members.beat("m1", 0, "jobs")
+    members.machine.unload([0])
+    finish(members, thread)
+    assert [answer.error_code for answer in answers] == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_a_target_of_changes_that_were_lost_is_void() -> None:
+    members, thread = large_group()
+    members.hold = True
+    answers = members.beat("m1", 0, "jobs")
+    members.lose()
+    finish(members, thread)
+    assert [answer.error_code for answer in answers] == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert members.machine.table.groups == {}
+    members.hold = False
+    again = members.beat("m1", 0, "jobs")
+    finish(members, thread)
+    assert assigned(again[0]) == {JOBS: [0, 1, 2, 3]}
+
+
+def test_a_fault_in_the_thread_lets_heartbeats_go_on_and_is_told() -> None:
+    members, thread = large_group()
+    answers = members.beat("m1", 0, "jobs")
+    thread.run(ValueError("ours"))
+    with pytest.raises(ValueError, match="ours"):
+        store(members)
+    members.pump()
+    assert len(answers) == 1
+    finish(members, thread)
+    assert members.group.target["m1"] == {JOBS: frozenset(range(4))}
+
+
+@pytest.mark.parametrize("held_back", [frozenset[int](), frozenset({1})])
+def test_a_task_returns_what_differs_from_the_last_target(held_back: frozenset[int]) -> None:
+    topics = {"jobs": Open(JOBS, 3, held_back), "more": Open(MORE, 1, frozenset())}
+
+    def task(had: Callable[[str], dict[str, object]]) -> ShareTask:
+        wishes = [Wish("a", ("jobs", "none"), had("a")), Wish("b", ("jobs", "more"), had("b"))]  # type: ignore[arg-type]
+        return ShareTask(wishes, topics)
+
+    first = task(lambda _: {}).run()
+    given = {index for target in first.values() for index in target.get(JOBS, ())}
+    assert given == {0, 1, 2} - held_back
+    assert first["b"][MORE] == {0}
+    assert task(lambda member: first[member]).run() == {}  # type: ignore[arg-type, return-value]
+    assert task(lambda _: {}).weight == 4 + 4
+    assert ShareTask([], {}).run() == {}
