@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from broker.loop.slices import Pace, Steps, begun
+from broker.loop.slices import Pace, WaitingSteps, begun, in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -34,17 +34,20 @@ PARTITIONS_PER_STEP: Final = 50
 """The topics and partitions that are looked at between two looks at the time."""
 
 
-def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse | Steps:
+def handle(broker: Broker, call: Call[DescribeLogDirsRequest]) -> DescribeLogDirsResponse | WaitingSteps:
     """Describe the data directory."""
     steps = _describe(broker, call.request)
-    answer: DescribeLogDirsResponse | Steps = begun(steps)
+    answer: DescribeLogDirsResponse | WaitingSteps = begun(steps)
     return answer
 
 
-def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
+def _describe(broker: Broker, request: DescribeLogDirsRequest) -> WaitingSteps:
     path, disk = broker.store.path, broker.store.disk
     try:
-        total_bytes, usable_bytes = disk.total_bytes(path), disk.free_bytes(path)
+        # A file system that hangs must not hold the loop.
+        total_bytes, usable_bytes = yield from in_thread(
+            broker.scheduler.offload, lambda: (disk.total_bytes(path), disk.free_bytes(path))
+        )
     except DiskError:
         failed = DescribeLogDirsResult(
             error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=broker.data_directory, topics=[]
@@ -60,11 +63,11 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> Steps:
                 if index in range(found[0].partition_count) and broker.catalogue.find(topic.name) is found[0]:
                     topic.partitions.append(_size(broker, found[0], index))
                 if pace.due():
-                    yield
+                    yield None
             if topic.partitions:
                 topics.append(topic)
         if pace.due():
-            yield
+            yield None
     directory = DescribeLogDirsResult(
         log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
     )

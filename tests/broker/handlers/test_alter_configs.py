@@ -88,3 +88,19 @@ def test_keys_and_resources_are_named_once_and_with_a_value(gateway: Gateway, cl
     good = resource(TOPIC, "t", retention_ms="1")
     assert alter(client, good, good) == [(42, "Each resource must appear at most once.")] * 2
     assert gateway.broker.find_topic("t").configs == {}
+
+
+def test_a_request_of_8_mib_with_too_many_settings_closes_its_connection_and_the_log_says_why(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="kawal.broker")
+    few = [resource(GROUP, f"g{number}" + "x" * 240, none="1") for number in range(4_000)]
+    assert {code for code, _ in alter(client, *few)} == {40}
+    line = AlterableConfig(name="retention.ms", value="9" * 145)
+    many = AlterConfigsResource(resource_type=TOPIC, resource_name="t", configs=[line] * 50_000)
+    client.send(AlterConfigsRequest(resources=[many], validate_only=False), 2)
+    client.gateway.settle()
+    assert client.answers() == []
+    assert client.connection.close_reason is not None
+    assert "AlterConfigsRequest.resources.configs" in caplog.text
+    assert "brings the message above 50000 elements" in caplog.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -214,3 +215,24 @@ def test_of_topics_made_in_several_slices_those_are_told_that_were_lost() -> Non
     lost = [topic.name for topic in answer.topics if topic.error_code]
     assert set(lost) == {topic.name for topic in answer.topics} - set(gateway.broker.catalogue.by_name)
     assert len(lost) >= TOPICS_PER_STEP
+
+
+def test_a_topic_with_very_many_configurations_is_looked_at_by_a_thread() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    waiting: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
+    gateway.broker.scheduler.offload = lambda work, done: waiting.append((work, done))
+    configs = [CreatableTopicConfig(name=f"no.such.{number}", value="1") for number in range(1_000)]
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1, assignments=[], configs=configs)
+    client.send(CreateTopicsRequest(topics=[topic], timeout_ms=1_000), 7)
+    gateway.settle()
+    asked = []
+    while waiting:
+        work, done = waiting.pop(0)
+        work()
+        done(None)
+        asked.append(work)
+        gateway.settle()
+    (answer,) = client.answers()
+    assert answer.topics[0].error_code == ErrorCode.INVALID_CONFIG
+    assert len(asked) > 1, "a thread decodes the request, and one makes a table of what it asks for"

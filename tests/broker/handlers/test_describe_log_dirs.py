@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -78,3 +79,12 @@ def test_a_disk_that_does_not_answer_is_told(client: Client, monkeypatch: pytest
     monkeypatch.setattr(client.gateway.disk, "total_bytes", fail)
     result = ask(client, ("a", [0]))
     assert (result.error_code, result.log_dir, result.topics) == (56, "/data", [])
+
+
+def test_the_file_system_is_asked_in_a_thread(client: Client) -> None:
+    waiting: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
+    client.gateway.broker.scheduler.offload = lambda work, done: waiting.append((work, done))
+    client.send(DescribeLogDirsRequest(topics=None), 5)
+    client.gateway.settle()
+    assert len(waiting) == 1, "a file system that hangs must not hold the event loop"
+    assert client.answers() == []
