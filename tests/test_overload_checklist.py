@@ -225,6 +225,25 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "::test_few_large_batches_are_open_at_once_and_the_others_take_turns",
         "load:view-bombs",
     ),
+    "a lookup by time in a view over a database": (
+        f"{BROKER}/view_topics/test_framed_times.py::test_a_lookup_looks_into_batches_a_slice_at_a_time",
+        f"{BROKER}/view_topics/test_framed_times.py"
+        "::test_frames_whose_records_are_aborted_are_walked_a_slice_at_a_time",
+        f"{BROKER}/view_topics/test_framed_times.py"
+        "::test_the_newest_time_of_very_many_streams_is_found_a_slice_at_a_time",
+    ),
+    "members of a share group that subscribe to very many topics": (
+        f"{GROUPS}/share/test_targets.py"
+        "::test_a_large_target_is_computed_by_a_thread_and_the_heartbeat_waits_for_it",
+        f"{GROUPS}/share/test_targets.py::test_what_changes_meanwhile_makes_the_next_target",
+    ),
+    "a file system that hangs": (
+        f"{HANDLERS}/test_describe_log_dirs.py::test_the_file_system_is_asked_in_a_thread",
+    ),
+    "a health check while the loop has other work": (
+        f"{BROKER}/server/test_visits.py"
+        "::test_a_client_of_http_that_comes_while_requests_do_is_visited_soon",
+    ),
     "every array of every request": (
         f"{BROKER}/requests/test_wide_requests.py::test_no_array_keeps_the_loop_from_other_clients",
     ),

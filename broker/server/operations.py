@@ -85,7 +85,7 @@ class Operations:
 
     async def _serve(self, stream: trio.abc.Stream) -> None:
         try:
-            server = await self._loaded()
+            server = self._server or await self._loaded()
             await server.converse(stream, _host_of(stream))
         except Exception as error:  # noqa: BLE001  (the net)
             self._broker.internal_errors.note(ErrorPlace.HTTP, "an HTTP connection is closed", error)

@@ -33,6 +33,7 @@ from broker.server.ready_sockets import Level, judge
 from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
+from broker.server.visits import passes, visit_ns
 from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
 from wal.errors import LogDamaged
 from wal.jobs import CommitJob
@@ -61,16 +62,6 @@ LOOK_NS: Final = 5_000_000
 A log needs 6 µs to say that it has none, which was a third of a turn with 16 vnodes and small requests.
 """
 
-VISIT_NS: Final = 5_000_000
-"""The time between two visits to trio while there is work; a turn that takes long comes on top."""
-
-VISIT_BESIDE_PAGES_NS: Final = 1_000_000
-"""The same while a page is made, which takes several visits: a health check should not wait for each."""
-
-PASSES_BESIDE_PAGES: Final = 3
-"""The passes over trio's tasks in such a visit, 0.05 ms each: a page takes about ten, from its connection's
-beginning to its end, and beside long work there is a turn of some milliseconds between two visits."""
-
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
 
@@ -97,6 +88,8 @@ class Reactor:
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._timer: trio.CancelScope | None = None
+        # The listener of HTTP, which trio's tasks serve.
+        self._pages = -1
         self._sockets = Sockets(broker)
         self._ready = self._sockets.ready
         self._sender = Sender(broker, self._sockets, workers, now_ms)
@@ -114,6 +107,12 @@ class Reactor:
         self._sockets.left = self._acceptor.left
         self._sockets.epoll.register(workers.event_descriptor, READ)
 
+    def expect_pages(self, descriptor: int) -> None:
+        """Visit trio soon when a client of HTTP comes to this listener: it would wait for the next visit."""
+        self._pages = descriptor
+        # Trio's task accepts the client, so each is reported once.
+        self._sockets.epoll.register(descriptor, READ | select.EPOLLET)
+
     async def run(self) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
@@ -126,23 +125,16 @@ class Reactor:
                     self._turns.end()
                     await trio.sleep(PAUSE_AFTER_ERROR_SECONDS)
                 if self._pending:
-                    for _ in range(self._passes):
+                    for _ in range(passes(self._turns)):
                         await trio.lowlevel.checkpoint()
                 else:
                     await trio.lowlevel.wait_readable(self._sockets.epoll.fileno())
 
-    @property
-    def _passes(self) -> int:
-        """The passes over trio's tasks in a visit."""
-        turns = self._turns
-        return 1 if turns.clock_ns() >= turns.page_until_ns else PASSES_BESIDE_PAGES
-
     def take_turns(self) -> None:
         """Take turns until nothing more comes, a timer is due, or trio has to be visited."""
-        now_ns = self._turns.clock_ns()
-        visit_ns = now_ns + (VISIT_NS if now_ns >= self._turns.page_until_ns else VISIT_BESIDE_PAGES_NS)
+        began_ns = self._turns.clock_ns()
         self.turn()
-        while (left_ns := visit_ns - self._turns.clock_ns()) > 0:
+        while (left_ns := began_ns + visit_ns(self._turns) - self._turns.clock_ns()) > 0:
             if self._pending:
                 self.turn()
                 continue
@@ -232,6 +224,8 @@ class Reactor:
             before = turns.enter(turns.disk)
             self.take_in(self._workers.take_results(), now_ms)
             turns.leave(before)
+        elif descriptor == self._pages:
+            turns.asked_for_page()
 
     def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> None:
         """Serve the sockets of a level for so long, and at least one."""

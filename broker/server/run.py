@@ -47,8 +47,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.server")
 
-THREAD_SWITCH_SECONDS: Final = 0.0005
-"""A disk thread with a result should not wait the usual 5 ms for the interpreter."""
+THREAD_SWITCH_SECONDS: Final = 0.0001
+"""A thread with a commit should not wait the usual 5 ms for the interpreter: it needs it some five times.
+
+Beside a client that creates 20,000 topics commits took 14 to 26 ms in the 99th percentile of two seconds at
+0.5 ms, and 5 to 10 ms at 0.1 ms; the loop did no less.
+"""
 
 
 PRIVATE: Final = 0o077
@@ -287,6 +291,8 @@ async def _serve(
             tell_supervisor(READY, os.environ)
             show_life(broker.timers, now_ms(), os.environ)
             web.start(nursery, broker, listeners)
+            if web.http is not None:
+                reactor.expect_pages(web.http.fileno())
             if tls is not None:
                 nursery.start_soon(reloader.watch_certificates)
             _tell_of_passwords(broker, nursery)

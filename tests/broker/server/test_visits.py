@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from broker.loop.turns import PAGE_NS
-from broker.server.reactor import PASSES_BESIDE_PAGES, VISIT_BESIDE_PAGES_NS, VISIT_NS
+from broker.server.visits import PASSES_BESIDE_PAGES, VISIT_BESIDE_PAGES_NS, VISIT_NS
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import request_frame
 from tests.broker.server.loop import Loop
@@ -54,6 +54,15 @@ def test_while_a_page_is_made_the_visits_are_more_frequent(loop: Loop) -> None:
     loop.clock_ns += PAGE_NS
     loop.reactor.take_turns()
     assert loop.epoll.waits == [VISIT_BESIDE_PAGES_NS / 1e9, VISIT_NS / 1e9]
+
+
+def test_a_client_of_http_that_comes_while_requests_do_is_visited_soon(loop: Loop) -> None:
+    listener = 77
+    loop.reactor.expect_pages(listener)
+    loop.epoll.waiting.append([(listener, IN)])
+    loop.reactor.take_turns()
+    assert loop.epoll.watched[listener] & select.EPOLLET, "trio accepts the client: one report is enough"
+    assert loop.epoll.waits == [VISIT_NS / 1e9, VISIT_BESIDE_PAGES_NS / 1e9]
 
 
 def test_the_loop_does_not_wait_beyond_a_timer(loop: Loop) -> None:
