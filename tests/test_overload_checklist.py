@@ -237,12 +237,19 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "::test_a_large_target_is_computed_by_a_thread_and_the_heartbeat_waits_for_it",
         f"{GROUPS}/share/test_targets.py::test_what_changes_meanwhile_makes_the_next_target",
     ),
+    "an open transaction in a database with views": (
+        f"{BROKER}/view_topics/test_vnode_tail.py"
+        "::test_the_frame_of_an_open_transaction_is_looked_at_once_not_at_each_commit",
+    ),
+    "batches of declared sub-tables that open to much": (
+        f"{BROKER}/view_topics/test_declared_tables.py"
+        "::test_batches_that_open_to_much_are_opened_by_threads_alone",
+    ),
     "a file system that hangs": (
         f"{HANDLERS}/test_describe_log_dirs.py::test_the_file_system_is_asked_in_a_thread",
     ),
     "a health check while the loop has other work": (
-        f"{BROKER}/server/test_visits.py"
-        "::test_a_client_of_http_that_comes_while_requests_do_is_visited_soon",
+        f"{BROKER}/server/test_visits.py::test_a_client_of_http_that_comes_while_requests_do_is_visited_soon",
     ),
     "every array of every request": (
         f"{BROKER}/requests/test_wide_requests.py::test_no_array_keeps_the_loop_from_other_clients",

@@ -53,6 +53,9 @@ class VersionedEntry(NamedTuple):
         return None
 
 
+NO_DATA: Final = memoryview(b"")
+
+
 class FrameRef(NamedTuple):
     """A reference to a data frame; its bytes are read with `read`, in a thread where that may take long."""
 
@@ -78,13 +81,27 @@ class FrameRef(NamedTuple):
 
     def read_kinds(self) -> list[tuple[int, int]]:
         """Return stream and kind of every entry, from the frame's table alone; may block."""
+        return [entry[:2] for entry in ENTRY.iter_unpack(self._table()[1])]
+
+    def read_table(self) -> list[VersionedEntry]:
+        """Return the entries in version order as `frame_entries`, without their bytes; may block."""
+        header, table = self._table()
+        found = [
+            VersionedEntry(header.base_version + entry[9], entry[0], entry[1], entry[4], entry[5], NO_DATA)
+            for entry in ENTRY.iter_unpack(table)
+            if entry[1] != EntryKind.COPY
+        ]
+        found.sort(key=_version)
+        return found
+
+    def _table(self) -> tuple[FrameHeader, bytes]:
         file = self.file.file
         decoded = decode_frame_header(file.read_at(self.position, HEADER_BYTES), 0, self.segment.seed)
         if decoded is None:
             raise _damaged(self, NO_FRAME)
         table = file.read_at(self.position + HEADER_BYTES, decoded[0].table_bytes)
         _check_table(self, decoded[0], table)
-        return [entry[:2] for entry in ENTRY.iter_unpack(table)]
+        return decoded[0], table
 
 
 def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[VersionedEntry]:
@@ -264,10 +281,13 @@ def _newest_by_frame(
 
 
 def version_of(state: LogState, stream: Stream, offset: int) -> int | None:
-    """Return the version of a stream's record, or None if it was deleted; read its frame, which may block."""
+    """Return the version of a stream's record, or None if it was deleted.
+
+    The table of its frame is read, which may block.
+    """
     for segment, index, row, _ in extents_from(state, stream, offset):
         frame = _frame_at(state, segment, index, index.frame_of(index.version[row]))
-        for entry in frame_entries(frame, frame.read()):
+        for entry in frame.read_table():
             end_offset = entry.base_offset + entry.record_count
             if (
                 entry.stream_id == stream.stream_id
@@ -283,7 +303,7 @@ def offset_at_version(state: LogState, stream: Stream, version: int) -> int:
     """Return the first offset of a stream whose record has that version or a later one; may block.
 
     If the version is below that of all that compaction has not copied, it is the log start. Takes half a
-    microsecond for each extent, and reads one frame.
+    microsecond for each extent, and reads the table of one frame.
     """
     found: tuple[Segment, SegmentIndex, int] | None = None
     for segment, index, row, _ in extents_from(state, stream, max(stream.clean_end, stream.log_start)):
@@ -294,7 +314,7 @@ def offset_at_version(state: LogState, stream: Stream, version: int) -> int:
         return stream.log_start
     segment, index, row = found
     frame = _frame_at(state, segment, index, index.frame_of(index.version[row]))
-    for entry in frame_entries(frame, frame.read()):
+    for entry in frame.read_table():
         is_data = entry.stream_id == stream.stream_id and entry.kind != EntryKind.META
         if is_data and entry.version + entry.record_count > version:
             return max(stream.log_start, entry.base_offset + max(0, version - entry.version))

@@ -187,7 +187,7 @@ class DatabasePartition(FramedTimes):
             steps: Callable[[Opened | None], WaitingSteps] = partial(self.shown_steps, entry)
         else:
             steps = partial(self._with_tables, entry, owner, learning, budget)
-        if entry.kind == EntryKind.DATA and self._shows_records:
+        if entry.kind == EntryKind.DATA and (self._shows_records or owner is not None):
             batch = yield from with_opened(self.host, memoryview(entry.data), steps)
         else:
             batch = yield from steps(None)
@@ -225,7 +225,8 @@ class DatabasePartition(FramedTimes):
             part = self.part_of(entry)
             if part is None:
                 return None
-            told = yield from learning.told(entry, owner, part, budget)
+            own = content if part is entry.data else None
+            told = yield from learning.told(entry, owner, part, budget, own)
             if self._shows_records:
 
                 def headers_of(offset: int) -> bytes:

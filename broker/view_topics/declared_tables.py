@@ -31,9 +31,11 @@ from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.loop.slices import Until
 from broker.view_topics.table_tags import NO_TAGS, TableTags, Tags
 from protocol.compression import Readable
+from protocol.errors import Malformed
 from protocol.record_headers import encoded_header
-from protocol.record_reader import Record, iter_records
+from protocol.record_reader import Record, iter_records, records_in
 from protocol.record_writer import VARINTS, encode_in_steps
+from protocol.records import read_batch_header
 from views.columns import parse_columns
 from views.table_history import BatchTables, Change, TableHistories, TableHistory, name_of, stream_name
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from broker.view_topics.stream_owners import Owner
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
+    from views.opening import Opened
     from wal.versions import VersionedEntry
 
 TABLE_HEADER: Final = "kawal.table"
@@ -154,10 +157,11 @@ class DeclaredTables:
         shown: Readable,
         history: TableHistory,
         budget: SliceBudget,
+        content: Opened | None,
     ) -> Generator[Until | None, None, dict[int, Told]]:
         """Return what the records of a batch tell, by their offsets, and have the history learn it.
 
-        `shown`: what the view shows of the batch, at its offsets.
+        `shown`: what the view shows of the batch, at its offsets; `content`: its records, if it is open.
         Raises: Malformed, OffsetOutOfRange, WalError, DiskError.
         """
         while history.is_busy(entry.version):
@@ -169,7 +173,7 @@ class DeclaredTables:
         try:
             tags = yield from self._tags_of(entry.stream_id, owner).steps(entry, budget)
             tables = BatchTables(history, entry.version)
-            told = yield from _told(entry, owner, shown, tags, tables)
+            told = yield from _told(entry, owner, _records_of(shown, content), tags, tables)
             if revision == self.revision:
                 yield from tables.commit(entry.version + entry.record_count)
         finally:
@@ -191,10 +195,18 @@ def _declared(text: str) -> Declared:
     return Declared(text, tuple(column for column in columns if column.is_tag))
 
 
+def _records_of(shown: Readable, content: Opened | None) -> Iterable[Record]:
+    if content is None:
+        return iter_records(shown)
+    if isinstance(content, Malformed):
+        raise content.with_traceback(None)
+    return records_in(read_batch_header(shown), content)
+
+
 def _told(
     entry: VersionedEntry,
     owner: Owner,
-    shown: Readable,
+    records: Iterable[Record],
     tags: Mapping[int, bytes] | None,
     tables: BatchTables,
 ) -> Generator[Until | None, None, dict[int, Told]]:
@@ -202,7 +214,7 @@ def _told(
     stream, shift = stream_name(entry.stream_id), entry.version - entry.base_offset
     origin = {"topic": owner.topic.name, "id": owner.topic.topic_id.hex, "partition": owner.index}
     place_text = msgspec.json.encode(origin)[1:-1]
-    for number, record in enumerate(iter_records(shown), 1):
+    for number, record in enumerate(records, 1):
         if not number % RECORDS_PER_STEP:
             yield None
         table = None if record.key is None else _text(record.key)

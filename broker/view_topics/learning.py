@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from broker.view_topics.stream_owners import Owner
     from broker.view_topics.view_slices import SliceBudget
     from protocol.compression import Readable
+    from views.opening import Opened
     from views.table_history import TableHistory
     from wal.versions import VersionedEntry
 
@@ -54,12 +55,18 @@ class Learning:
             self._history.passed(offset)
 
     def told(
-        self, entry: VersionedEntry, owner: Owner, part: Readable, budget: SliceBudget
+        self,
+        entry: VersionedEntry,
+        owner: Owner,
+        part: Readable,
+        budget: SliceBudget,
+        content: Opened | None = None,
     ) -> Generator[Until | None, None, dict[int, Told]]:
         """Return what the records of a part of a batch tell, and learn it.
 
+        `content`: the records, if the part is a batch that is open.
         Raises: Malformed, OffsetOutOfRange, WalError, DiskError.
         """
         assert self._tables is not None
         assert self._history is not None
-        return (yield from self._tables.steps(entry, owner, part, self._history, budget))
+        return (yield from self._tables.steps(entry, owner, part, self._history, budget, content))

@@ -80,3 +80,16 @@ def with_opened(
         return (yield from steps_of(content))
     finally:
         room.leave()
+
+
+def with_opened_inside(
+    host: ViewHost, batch: memoryview, steps_of: Callable[[Opened | None], WaitingSteps]
+) -> WaitingSteps:
+    """Return the same inside of what may have a place in the room already: it asks for no second one."""
+    from views.opening import is_packed, opened, opened_if_small
+
+    limit = host.limits.decompressed_bytes_max
+    content = opened_if_small(batch, limit) if is_packed(batch) else None
+    if content is None and is_packed(batch):
+        content = yield from in_thread(host.loop.scheduler.offload, partial(opened, batch, limit))
+    return (yield from steps_of(content))

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.slices import Until, WaitingSteps
+from broker.view_topics.opening import with_opened_inside
 from broker.view_topics.tag_teaching import read_batches, taught, teach
 from broker.view_topics.view_slices import SliceBudget
 from protocol.record_reader import iter_records
@@ -166,4 +167,7 @@ class TableTags:
 
     def _filtering(self, batch: memoryview, tags: BatchTags, index: int) -> WaitingSteps:
         assert self._evaluator is not None
-        return filter_steps(self._evaluator, batch, tags=tags, partition=index, limits=self._host.limits)
+        steps_of = partial(
+            filter_steps, self._evaluator, batch, tags=tags, partition=index, limits=self._host.limits
+        )
+        return with_opened_inside(self._host, batch, lambda content: steps_of(content=content))

@@ -30,8 +30,8 @@ class VnodeTail:
         self._owners = owners
         self._scanned = log.end_of_frames_with(owners.owns)
         self._data_end = self._change_end = self._scanned
-        # The first undecided version of each stream that has one.
-        self._undecided: dict[int, int] = {}
+        # The first undecided offset of each stream that has one, and its version.
+        self._undecided: dict[int, tuple[int, int]] = {}
         self._check_decided(log.undecided_streams())
 
     def data_end(self) -> int:
@@ -50,7 +50,7 @@ class VnodeTail:
         return self._decided(max(self._data_end, self._change_end))
 
     def _decided(self, end: int) -> int:
-        return max(min((end, *self._undecided.values())), self._log.first_version)
+        return max(min((end, *(version for _, version in self._undecided.values()))), self._log.first_version)
 
     def _refresh(self) -> None:
         log = self._log
@@ -99,10 +99,11 @@ class VnodeTail:
         for stream_id in {*touched, *self._undecided}:
             high_watermark = log.high_watermark(stream_id)
             stable = log.producers(stream_id).last_stable_offset(high_watermark, log.log_start(stream_id))
-            version = None
-            if stable < high_watermark and self._owners.owns(stream_id):
-                version = log.version_of(stream_id, stable)
-            if version is None:
-                self._undecided.pop(stream_id, None)
-            else:
-                self._undecided[stream_id] = version
+            before = self._undecided.pop(stream_id, None)
+            if stable >= high_watermark or not self._owners.owns(stream_id):
+                continue
+            if before is not None and before[0] == stable:
+                # The frame with it is not read again for each commit while a transaction is open.
+                self._undecided[stream_id] = before
+            elif (version := log.version_of(stream_id, stable)) is not None:
+                self._undecided[stream_id] = stable, version

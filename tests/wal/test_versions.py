@@ -282,3 +282,11 @@ def test_an_empty_log_has_no_frames() -> None:
     assert log.end_of_frames_with(lambda _: True) == 0
     assert first_frame(log, lambda _: True, 0, 0) is None
     assert list(log.newest_frames(lambda _: True, 0, 1)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_has_the_entries_of_its_frame_without_reading_their_bytes(seed: int) -> None:
+    log, _ = busy_log(MemoryDisk(), seed)
+    for frame in log.frames(0):
+        whole = [entry._replace(data=memoryview(b"")) for entry in frame_entries(frame, frame.read())]
+        assert frame.read_table() == whole

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from broker.view_topics.table_tags import TableTags
+from protocol import record_reader
+from protocol.compression import Codec, Readable
 from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
+from protocol.records import BatchHeader
 from tests.broker.databases import create_database
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send
 from tests.broker.topic_changes import alter, delete, grow
 from tests.broker.transactions import end, transactional
 from tests.broker.views import PLACE, make_view, read_all
+from views import opening
+from views.opening import SMALL_CONTENT_BYTES
 from wal.errors import OffsetOutOfRange
 
 COLUMNS = "v int, city string tag, floor int tag"
@@ -325,3 +331,34 @@ def test_topics_get_the_setting_of_their_database_when_they_are_created(
     found = gateway.broker.find_topic("t").configs.get("kawal.tables.declare")
     assert found == (expected or own)
     assert "kawal.tables.declare" not in gateway.broker.find_topic("kawal.tables.d").configs
+
+
+def test_batches_that_open_to_much_are_opened_by_threads_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway, client = made()
+    padding = "x" * SMALL_CONTENT_BYTES
+    rows = [
+        Record(place, START_MS, key, b'{"v":1,"more":"%b"}' % padding.encode(), (("kawal.tag.city", b"P"),))
+        for place, key in enumerate((b"k1", b"k2"))
+    ]
+    assert send(client, "t", encode_batch(rows, codec=Codec.GZIP)).error_code == 0
+    depth, outside = [0], list[int]()
+    offload, open_records = gateway.broker.scheduler.offload, record_reader.open_records
+
+    def in_a_thread(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        depth[0] += 1
+        offload(work, lambda _: None)
+        depth[0] -= 1
+        done(None)
+
+    def noted(header: BatchHeader, data: Readable, limit_bytes: int = 1 << 30) -> bytes:
+        found = open_records(header, data, limit_bytes)
+        if header.codec and not depth[0]:
+            outside.append(len(found))
+        return found
+
+    gateway.broker.scheduler.offload = in_a_thread
+    for module in (record_reader, opening):
+        monkeypatch.setattr(module, "open_records", noted)
+    for view in ("with", "only"):
+        assert shown(client, view) != []
+    assert outside == []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from broker.loop.slices import Until, WaitingSteps
-from broker.view_topics.opening import OPENED_MAX, OpenedRoom, with_opened
+from broker.view_topics.opening import OPENED_MAX, OpenedRoom, with_opened, with_opened_inside
 from protocol.compression import Codec
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
@@ -140,3 +140,25 @@ def test_a_view_of_a_database_shows_what_a_thread_has_opened() -> None:
     assert [record.value for record in shown] == [b"x" * SMALL_CONTENT_BYTES, b"y"]
     send(client, "t", of(bytes(17 << 20)))
     assert [*records_of(fetch(client, "all", shown[-1].offset + 1).records)] == []
+
+
+def test_what_has_a_place_in_the_room_opens_another_batch_without_a_second_place() -> None:
+    gateway = Gateway()
+    host = gateway.broker.views
+    room = host.shared(OpenedRoom)
+    for _ in range(OPENED_MAX):
+        room.enter_all_the_same()
+    opened: list[object] = []
+
+    def steps_of(content: object) -> WaitingSteps:
+        opened.append(content)
+        yield from ()
+
+    steps = with_opened_inside(host, memoryview(of(bytes(SMALL_CONTENT_BYTES))), steps_of)
+    waits = next(steps)
+    assert waits is not None
+    assert waits.here is not None
+    waits.here()
+    assert not [*steps]
+    assert isinstance(opened[0], bytes)
+    assert room.inside == OPENED_MAX

@@ -12,6 +12,7 @@ from broker.view_topics.stream_owners import StreamOwners
 from broker.view_topics.vnode_tail import VnodeTail
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create
+from tests.broker.transactions import end, transactional
 from wal.log import VnodeLog
 from wal.newest_frames import NewestFrames
 from wal.versions import FrameRef
@@ -104,3 +105,20 @@ def test_where_too_many_frames_came_the_index_is_asked(monkeypatch: pytest.Monke
         log.append(stream_id, batch(b"x"))
         gateway.settle()
     assert tail.data_end() == log.next_version - 3
+
+
+def test_the_frame_of_an_open_transaction_is_looked_at_once_not_at_each_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway, log, owners = made()
+    tail = VnodeTail(log, owners)
+    transactional(gateway, b"open", 2)
+    undecided = log.next_version - 1
+    assert tail.data_end() == undecided
+    monkeypatch.setattr(FrameRef, "read_table", lambda _: pytest.fail("its frame was read again"))
+    for _ in range(3):
+        log.append(2, batch(b"x"))
+        gateway.settle()
+        assert tail.data_end() == undecided
+    end(gateway, 2, commit=True)
+    assert tail.data_end() > undecided
