@@ -5,8 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from protocol.error_codes import ErrorCode
-from tests.broker.handlers.test_share_fetch import Jobs, codes
-from tests.broker.shares import ACCEPT, RELEASE, RENEW, acquired, configure, outcome
+from tests.broker.handlers.test_share_fetch import Jobs
+from tests.broker.shares import ACCEPT, RELEASE, RENEW, acquired, codes, configure, outcome
 
 
 def test_acknowledgements_are_answered_when_durable_with_the_duration_of_locks() -> None:
