@@ -16,7 +16,7 @@ import errno
 from collections.abc import Callable, Sequence
 
 from wal.disk import Buffer
-from wal.disk_errors import DiskError, LockHeld, disk_error, sync_failed
+from wal.disk_errors import DiskError, DiskFull, LockHeld, disk_error, sync_failed
 from wal.memory_faults import Call, Fault, FaultHook
 from wal.memory_file import FileNode, MemoryLock
 from wal.memory_image import (
@@ -265,9 +265,14 @@ class MemoryDisk:
         if path in self.locks:
             raise LockHeld(path, self.process_id)
         file = self.open(path, create=True)
-        file.truncate(0)
-        file.write_at(0, [b"%d\n" % self.process_id])
-        file.close()
+        holder = b"%d\n" % self.process_id
+        try:
+            file.write_at(0, [holder])
+            file.truncate(len(holder))
+        except DiskFull:
+            file.truncate(0)
+        finally:
+            file.close()
         lock = self.locks[path] = MemoryLock(self.locks, path)
         return lock
 

@@ -170,14 +170,25 @@ def take_lock(path: str, mode: int) -> OsLock:
         fail("open the lock file", path, error)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        _write_holder(descriptor)
     except BlockingIOError as error:
         raise LockHeld(path, _holder_of(path, descriptor)) from error
     except OSError as error:
         close(descriptor, path)
         fail("lock", path, error)
     return OsLock(path, descriptor)
+
+
+def _write_holder(descriptor: int) -> None:
+    """Write our process id, which is for a message alone: without room for it the lock is as good."""
+    try:
+        # In place, and not in a file that was cut to nothing: on a full disk there may be no room again.
+        written = os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        written = 0
+    os.ftruncate(descriptor, written)
 
 
 def _holder_of(path: str, descriptor: int) -> int:

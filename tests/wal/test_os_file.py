@@ -190,10 +190,29 @@ def test_a_lock_file_without_a_process_id_is_still_a_lock(tmp_path: Path, conten
     lock.release()
 
 
+def test_a_lock_is_taken_without_room_for_the_process_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bug: on a full disk a server might not start again, as it had cut the file before it wrote."""
+    path = str(tmp_path / "LOCK")
+    OsDisk().lock(path).release()
+
+    def full(descriptor: int, data: bytes, position: int) -> int:
+        assert os.fstat(descriptor).st_size > 1, "the room that the file had was given up"
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    lock = OsDisk().lock(path)
+    with pytest.raises(LockHeld) as held:
+        OsDisk().lock(path)
+    assert held.value.holder_pid == 0
+    lock.release()
+
+
 def test_a_lock_that_cannot_be_written_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(tmp_path / "LOCK")
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pwrite", raising(errno.ENOSPC))
-        with pytest.raises(DiskFull):
+        patch.setattr(os, "pwrite", raising(errno.EIO))
+        with pytest.raises(DiskError):
             OsDisk().lock(path)
     OsDisk().lock(path).release()
