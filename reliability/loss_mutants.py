@@ -78,8 +78,9 @@ MESSAGE_IDS: Final = (
         "            if ordinal is None or ledger is None:", (REPAIRS,),
     ),
     Mutant(
-        "ids of a failed sync count", "wal/commit.py",
-        "                stream.ledgers.revert()\n", "                pass\n", (IDS,),
+        "the next entry is not counted from the durable ones", "wal/ledgers.py",
+        "        self._next_ordinal, self._next_bytes = self.durable_ordinal, self.durable_bytes\n",
+        "        self._next_bytes = self.durable_bytes\n", (REPAIRS,),
     ),
     Mutant(
         "the number of entries is not in the checkpoint", "wal/ledger_snapshot.py",

@@ -16,7 +16,7 @@ from tests.sim.transactions_cases import CrashAtCall, LateEnds
 from tests.sim.transactions_client import TV1, TV2
 from tests.sim.transactions_simulation import TransactionsSimulation
 
-SEEDS = seed_count(24, "KAWAL_SIM_TXN_SEEDS")
+SEEDS = seed_count(40, "KAWAL_SIM_TXN_SEEDS")
 GROUPS = 4
 LATE_ENDS = 1_000
 
