@@ -97,6 +97,7 @@ class SplitSimulation(Scenario):
             kawal_segment_bytes=chance.choice((8_000, 30_000)),
             kawal_tail_cache_bytes=chance.choice((0, 20_000)),
             checkpoint_ns=chance.choice((1, 500_000)),
+            frame_bytes_max=chance.choice((450, 8 << 20)),
             **settings,
         )
         # With one partition that has records there is nothing to wait for.

@@ -63,11 +63,13 @@ class World:
         *,
         snapshot_bytes: int = 1 << 20,
         checkpoint_ns: int = 800_000_000,
+        frame_bytes_max: int = 8 << 20,
         **settings: Any,
     ) -> None:
         self.chance = chance
         self.snapshot_bytes = snapshot_bytes
         self.checkpoint_ns = checkpoint_ns
+        self.frame_bytes_max = frame_bytes_max
         self.config = replace(Config(), log_dirs="/data", **settings)
         self.now_ms = START_MS
         self.wall_shift_ms = 0
@@ -234,7 +236,13 @@ class World:
                 broker.internal_errors.listener = _raise
                 for vnode in broker.vnodes.every:
                     log = vnode.log
-                    log.change_options(replace(log.options, checkpoint_ns=self.checkpoint_ns))
+                    log.change_options(
+                        replace(
+                            log.options,
+                            checkpoint_ns=self.checkpoint_ns,
+                            frame_bytes_max=self.frame_bytes_max,
+                        )
+                    )
                 return broker
         raise AssertionError("the broker does not start on a sound disk")
 
