@@ -120,13 +120,12 @@ def _homes(disk: Disk, places: list[LogPlace]) -> list[tuple[_Found, LogPlace]]:
     logs = _logs_of(places, set(every).difference(strays), ends)
     strays.sort(key=_base_version)
     homes: list[tuple[_Found, LogPlace]] = []
-    while found := (
-        [*_neighbours(strays, logs, ends)] or _pair(strays, logs, ends) or _left(strays, homes, logs)
-    ):
+    while found := [*_neighbours(strays, logs, ends)] or _pair(strays, logs, ends):
         homes += found
         settled = {segment.path for segment, _ in found}
         strays = [segment for segment in strays if segment.path not in settled]
-    return homes
+    # They are renamed first: after a crash their names alone tell their places.
+    return [*_left(strays, homes, logs), *homes]
 
 
 def _logs_of(
@@ -163,14 +162,14 @@ def _exchanged(every: list[_Found], ends: dict[str, _Edge]) -> list[_Found]:
 
 def _left(
     strays: list[_Found], homes: list[tuple[_Found, LogPlace]], logs: dict[LogPlace, _Log]
-) -> list[tuple[_Found, LogPlace]]:
-    """Settle a segment without neighbours, whose place was taken by the one that lay in its own."""
+) -> Iterator[tuple[_Found, LogPlace]]:
+    """Yield the segments without neighbours of which another one, that has some, lay in the place."""
     for segment in strays:
         for other, home in homes:
             of_one_name = (other.name, other.vnode_id) == (segment.name, segment.vnode_id)
             if of_one_name and home == segment.place and logs[other.place].is_free(segment):
-                return [(segment, other.place)]
-    return []
+                yield segment, other.place
+                break
 
 
 def _neighbours(

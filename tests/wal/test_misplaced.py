@@ -179,3 +179,19 @@ def test_all_segments_of_a_log_under_wrong_names_are_put_back() -> None:
     repaired(disk, accept_loss=True)
 
     assert {log: segments(disk, log) for log in LOGS} == before
+
+
+@pytest.mark.parametrize("counts", [(20, 20), (20, 3), (3, 20)])
+def test_after_a_crash_at_any_moment_exchanged_segments_are_put_back(counts: tuple[int, int]) -> None:
+    disk, logs = of_two_databases(counts)
+    before = {log: segments(disk, log) for log in logs}
+    swap(disk, *(f"{log}/{0:020d}.wal" for log in logs))
+    recording = RecordingDisk(disk.crash(KEEP_ALL))
+    repaired(recording, accept_loss=True)
+
+    def check(state: CrashState) -> None:
+        state.disk.locks.clear()
+        repaired(state.disk, accept_loss=True)
+        assert {log: segments(state.disk, log) for log in logs} == before
+
+    assert check_every_crash(recording.trace, check, random_states=2) > 10
