@@ -266,9 +266,9 @@ class PartitionTree:
         return Range(root, bounds[at], bounds[at + 1] if at + 1 < len(bounds) else self.places_end)
 
     def made_by(self, partition: int) -> Split | None:
-        """Return the split that made a partition; None for a root."""
+        """Return the split that made a partition; None for a root, and for one that is not there."""
         at = partition - self.root_count
-        return self.splits[at] if at >= 0 else None
+        return self.splits[at] if 0 <= at < len(self.splits) else None
 
     def children_of(self, partition: int) -> Iterator[Split]:
         """Yield the splits of a partition, the first one first."""

@@ -82,6 +82,11 @@ def test_a_group_with_progress_in_an_ancestor_begins_a_child_at_its_start(contex
     ]
 
 
+def test_a_group_that_asks_for_a_partition_that_is_not_there_begins_nowhere(context: Any) -> None:
+    at(context, p0=5)
+    assert [begins_at(context, "g", "t", index) for index in (4, 2**31 - 1, -1)] == [None] * 3
+
+
 def test_a_commit_in_a_topic_with_splits_has_the_group_look_at_its_gates(context: Any) -> None:
     context.gated.clear()
     at(context, p0=5)
