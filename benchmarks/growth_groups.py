@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from time import process_time
+from typing import Any
 
-from broker.coordinators.offset_parts import PARTITIONS_AT_ONCE
+from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from tests.broker.gateway import Gateway
+from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import committing
-from tests.broker.kit import create
+from tests.broker.kit import creation
+from tests.broker.wide_requests import Threads
 from tests.groups.classic import join_waiting
 from tests.groups.driver import Driver
 
@@ -86,62 +88,63 @@ def session_ends(members: int) -> Unit:
         for number in range(members):
             driver.join_consumer("g", f"m{number}", "t")
         driver.now_ms += SESSIONS_END_MS
+        driver.threads.hold = True
         coordinator, longest = driver.coordinator, 0.0
         while (due_ms := coordinator.next_deadline()) is not None and due_ms <= driver.now_ms:
             longest = max(longest, _timed(lambda: coordinator.tick(driver.now_ms)))
+            driver.threads.do_work()
             driver.flush()
         return longest
 
     return unit
 
 
-def _longest_step(gateway: Gateway) -> float:
-    longest = 0.0
-    while gateway.broker.scheduler.pending or gateway.run_jobs():
-        longest = max(longest, _timed(gateway.broker.scheduler.run))
-    return longest
+class _Loop:
+    """A broker whose threads do their work apart, so that only the event loop's is measured."""
+
+    def __init__(self) -> None:
+        self.gateway = Gateway(kawal_vnodes=1)
+        self._threads = Threads()
+        self.gateway.broker.scheduler.offload = self._threads.offload
+
+    def client(self) -> Client:
+        client = self.gateway.client()
+        client.connection.offload = self._threads.offload
+        return client
+
+    def call(self, client: Client, request: Any, version: int) -> float:
+        """Send a request and do all there is to do for it; return the longest step."""
+        longest = _timed(lambda: client.send(request, version))
+        scheduler = self.gateway.broker.scheduler
+        while True:
+            if scheduler.pending:
+                longest = max(longest, _timed(scheduler.run))
+            elif done := self._threads.take():
+                longest = max(longest, *map(_timed, done))
+            elif not self.gateway.run_jobs():
+                break
+        assert len(client.answers()) == 1
+        return longest
 
 
-def _committed(partitions: int) -> tuple[Gateway, list[tuple[str, int, int]]]:
+def _committed(partitions: int) -> tuple[_Loop, list[tuple[str, int, int]]]:
     """Return a broker, and a commit of so many partitions that was made."""
-    gateway = Gateway(kawal_vnodes=1)
-    client = gateway.client()
-    create(client, "wide", partitions)
+    loop = _Loop()
+    client = loop.client()
+    loop.call(client, CreateTopicsRequest(topics=[creation("wide", partitions)], timeout_ms=1_000), 7)
     offsets = [("wide", index, 5) for index in range(partitions)]
-    client.call(committing("g", *offsets), 9)
-    return gateway, offsets
+    loop.call(client, committing("g", *offsets), 9)
+    return loop, offsets
 
 
 def commit_of_many(partitions: int) -> Unit:
-    """Commit the offsets of so many partitions; the longest of its steps after the request is decoded."""
-    gateway, offsets = _committed(partitions)
-
-    def unit() -> float:
-        client = gateway.client()
-        request = committing("g", *offsets)
-        if partitions <= PARTITIONS_AT_ONCE:
-            return _timed(lambda: client.call(request, 9))
-        client.send(request, 9)
-        longest = _longest_step(gateway)
-        assert len(client.answers()) == 1
-        client.close()
-        return longest
-
-    return unit
+    """Commit the offsets of so many partitions; the longest of its steps."""
+    loop, offsets = _committed(partitions)
+    return lambda: loop.call(loop.client(), committing("g", *offsets), 9)
 
 
 def fetch_of_many(partitions: int) -> Unit:
     """Fetch the offsets of so many partitions; the longest of its steps."""
-    gateway, _ = _committed(partitions)
+    loop, _ = _committed(partitions)
     group = OffsetFetchRequestGroup(group_id="g", topics=None)
-    request = OffsetFetchRequest(groups=[group], require_stable=False)
-
-    def unit() -> float:
-        client = gateway.client()
-        first = _timed(lambda: client.send(request, 9))
-        longest = max(first, _longest_step(gateway))
-        assert len(client.answers()) == 1
-        client.close()
-        return longest
-
-    return unit
+    return lambda: loop.call(loop.client(), OffsetFetchRequest(groups=[group], require_stable=False), 9)
