@@ -251,6 +251,12 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "a health check while the loop has other work": (
         f"{BROKER}/server/test_visits.py::test_a_client_of_http_that_comes_while_requests_do_is_visited_soon",
     ),
+    "what is imported when it is first needed": (
+        f"{BROKER}/server/test_pages.py::test_what_opens_the_partitions_of_views_is_imported_by_a_thread",
+        f"{BROKER}/coordinators/test_coordinators.py"
+        "::test_a_thread_imports_what_serves_members_of_share_groups_if_there_are_any",
+        f"{BROKER}/view_topics/test_view_loading.py::test_others_are_served_while_a_thread_loads_it",
+    ),
     "every array of every request": (
         f"{BROKER}/requests/test_wide_requests.py::test_no_array_keeps_the_loop_from_other_clients",
     ),

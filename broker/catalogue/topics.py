@@ -133,6 +133,11 @@ class Catalogue:
         topic = self.by_id.get(topic_id)
         return topic if topic is not None and topic.recorded else None
 
+    @property
+    def has_views(self) -> bool:
+        """Whether there are views, or were since the start."""
+        return any(self._views.values())
+
     def views_over(self, topic: Topic) -> list[Topic]:
         """Return the views that read the topic, planned ones too, in the order in which they were made."""
         return list(self._views[False].get(topic.topic_id.hex, {}).values())

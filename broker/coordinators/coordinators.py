@@ -44,11 +44,12 @@ class LetterWriter(Protocol):
 
 
 _MODULES: Final = {
-    OFFSETS_TOPIC: "broker.coordinators.groups",
-    TRANSACTIONS_TOPIC: "broker.coordinators.transactions",
-    SHARE_STATE_TOPIC: "broker.coordinators.shares",
+    OFFSETS_TOPIC: ("broker.coordinators.groups",),
+    TRANSACTIONS_TOPIC: ("broker.coordinators.transactions",),
+    # Members of share groups are among the groups, which import what serves them when the first one is met.
+    SHARE_STATE_TOPIC: ("broker.coordinators.shares", "groups.share.service"),
 }
-"""The modules of the coordinators by the topics that hold their state."""
+"""The modules of the coordinators, and what they need, by the topics that hold their state."""
 
 
 class NodeCoordinators:
@@ -86,7 +87,7 @@ class NodeCoordinators:
     def _load(self) -> WaitingSteps:
         """Begin to load the coordinators that have state; a thread imports them, which takes 0.1 s."""
         known = self._metadata.catalogue.by_name
-        wanted = [module for topic, module in _MODULES.items() if topic in known]
+        wanted = [module for topic, modules in _MODULES.items() if topic in known for module in modules]
         yield from in_thread(self._loop.scheduler.offload, lambda: [import_module(name) for name in wanted])
         if OFFSETS_TOPIC in known:
             assert self.groups is not None

@@ -16,7 +16,7 @@ the request; v12 by topic id; v13 top-level error.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final
@@ -352,15 +352,16 @@ def _partitions(node_id: int, leader_epoch: int, count: int) -> list[MetadataRes
 
 def _make_more(made: list[MetadataResponsePartition], node_id: int, leader_epoch: int, count: int) -> None:
     nodes = [node_id]
-    made.extend(
-        MetadataResponsePartition(
-            partition_index=index,
-            leader_id=node_id,
-            leader_epoch=leader_epoch,
-            replica_nodes=nodes,
-            isr_nodes=nodes,
-        )
-        for index in range(len(made), count)
+    made.extend(_partition(index, nodes, leader_epoch) for index in range(len(made), count))
+
+
+def _partition(index: int, nodes: list[int], leader_epoch: int) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        partition_index=index,
+        leader_id=nodes[0],
+        leader_epoch=leader_epoch,
+        replica_nodes=nodes,
+        isr_nodes=nodes,
     )
 
 
@@ -380,7 +381,8 @@ def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None,
         if (source := broker.topics.epochs_source(topic)) is not None:
             made_own = own[topic.topic_id] = made[: topic.partition_count]
             for index in range(topic.partition_count):
-                made_own[index] = replace(made[index], leader_epoch=broker.topics.own_epoch(source, index))
+                epoch = broker.topics.own_epoch(source, index)
+                made_own[index] = _partition(index, made[index].isr_nodes, epoch)
                 if not (index + 1) % MADE_PER_STEP:
                     yield
         if pace.due():

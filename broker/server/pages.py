@@ -17,6 +17,7 @@ from broker.server.exposition import render
 from broker.server.http import Route
 from broker.server.http_conversation import HttpRequest, Page
 from broker.snapshot import Snapshot, not_ready, partition_steps
+from broker.view_topics import view_loading
 
 if TYPE_CHECKING:
     from broker.fetching.share_snapshot import ShareSnapshot
@@ -33,6 +34,9 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
 
     async def metrics(request: HttpRequest) -> Page:
         turns = broker.stats.turns
+        if broker.catalogue.has_views and not view_loading.is_loaded():
+            # What opens the partitions of views takes up to 0.1 s to import.
+            await trio.to_thread.run_sync(view_loading.load)
         partitions = await _run(broker, partition_steps(broker))
         with turns.aside(turns.http):
             snapshot = Snapshot.take(broker, partitions)

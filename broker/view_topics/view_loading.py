@@ -16,7 +16,20 @@ from broker.loop.loop import Loop
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Pace, WaitingSteps, in_thread
 
-MODULES: Final = ("views.statement", "views.plan", "views.filtering", "views.router", "views.unfit")
+MODULES: Final = (
+    "views.statement",
+    "views.plan",
+    "views.filtering",
+    "views.router",
+    "views.unfit",
+    "views.tag_history",
+    "broker.view_topics.database_view",
+    "broker.view_topics.query_view",
+    "broker.view_topics.route_index",
+    "broker.view_topics.stable_meta_view",
+    "broker.view_topics.unfit_view",
+    "broker.view_topics.view_window",
+)
 
 LINES_PER_STEP: Final = 200
 """The settings of a request that are looked at between two looks at the time."""
@@ -28,9 +41,14 @@ def load() -> None:
         import_module(name)
 
 
+def is_loaded() -> bool:
+    """Whether that was done."""
+    return all(name in sys.modules for name in MODULES)
+
+
 def load_in_thread(scheduler: Scheduler) -> WaitingSteps:
     """Have a thread import it, yielding until that is done."""
-    if all(name in sys.modules for name in MODULES):
+    if is_loaded():
         return
     yield from in_thread(scheduler.offload, load)
 

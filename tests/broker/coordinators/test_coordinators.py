@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from broker.coordinators.coordinators import Coordinators
 from tests.broker.gateway import Gateway
 from tests.broker.groups import commit, committed, joining
 from tests.broker.kit import create
+from tests.broker.shares import Member, configure
 
 
 def test_a_node_without_groups_has_no_coordinator() -> None:
@@ -55,6 +58,20 @@ def test_a_thread_imports_the_coordinators_that_a_start_loads() -> None:
     done(None)
     gateway.settle()
     assert gateway.broker.groups.is_loaded
+
+
+def test_a_thread_imports_what_serves_members_of_share_groups_if_there_are_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway = Gateway()
+    create(gateway.client(), "jobs")
+    configure(gateway, share_auto_offset_reset="earliest")
+    Member(gateway, "m1", "jobs")
+    gateway.restart()
+    imported: list[str] = []
+    monkeypatch.setattr("broker.coordinators.coordinators.import_module", imported.append)
+    gateway.advance(1)
+    assert "groups.share.service" in imported
 
 
 def test_the_nearest_deadline_is_that_of_the_groups() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+
+import pytest
 import trio
 
 from broker.server.http_conversation import HttpRequest, Page
 from broker.server.pages import pages_of
+from broker.view_topics import view_loading
 from tests.broker.gateway import START_MS, Gateway
+from tests.broker.kit import create
 
 
 def page(gateway: Gateway, path: str) -> Page:
@@ -25,6 +30,21 @@ def test_metrics_are_text_for_prometheus() -> None:
     assert found.status == 200
     assert b"\nkawal_connections 0.0\n" in found.body
     assert found.content_type.startswith("text/plain; version=")
+
+
+def test_what_opens_the_partitions_of_views_is_imported_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway()
+    gateway.broker.store.path = "/"
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(view_loading, "is_loaded", lambda: False)
+    monkeypatch.setattr(view_loading, "load", lambda: threads.append(threading.current_thread()))
+    page(gateway, "/metrics")
+    assert threads == [], "there are no views"
+    client = gateway.client()
+    create(client, "t")
+    create(client, "same", -1, **{"kawal.alias.of": "t"})
+    page(gateway, "/metrics")
+    assert threads[-1] is not threading.main_thread()
 
 
 def test_a_server_that_answers_is_alive() -> None:
