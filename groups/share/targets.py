@@ -189,7 +189,7 @@ class _LargeTarget:
         waiting, group.assigning = group.assigning or [], None
         for go_on in waiting:
             go_on()
-        if self._is_there and group.epoch != group.target_epoch and group.members:
+        if self._is_there and group.epoch != group.target_epoch:
             with GroupChanges(self._table, group.group_id) as changes:
                 assign(self._table, changes, group)
                 changes.commit(nothing, nobody)

@@ -101,6 +101,18 @@ def test_a_member_that_leaves_meanwhile_gets_no_target() -> None:
     assert members.group.target["m1"] == {JOBS: frozenset(range(4))}
 
 
+def test_the_target_of_a_group_that_all_members_leave_meanwhile_is_of_its_last_epoch() -> None:
+    members, thread = large_group()
+    members.beat("m1", 0, "jobs")
+    finish(members, thread)
+    members.beat("m2", 0, "jobs")
+    for member_id in ("m1", "m2"):
+        members.beat(member_id, -1)
+    finish(members, thread)
+    group = members.group
+    assert (group.target, group.target_epoch, group.assigning) == ({}, group.epoch, None)
+
+
 def test_a_heartbeat_that_waits_is_refused_when_its_group_is_unloaded() -> None:
     members, thread = large_group()
     answers = members.beat("m1", 0, "jobs")
