@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 
 from groups.offload import Work, WorkDone
 from groups.share.targets import Open, ShareTask, Wish
 from protocol.error_codes import ErrorCode
+from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from tests.groups.share.members import JOBS, MORE, Members, assigned
 
 TIMERS = 10
@@ -162,3 +164,46 @@ def test_a_task_returns_what_differs_from_the_last_target(held_back: frozenset[i
     assert task(lambda member: first[member]).run() == {}  # type: ignore[arg-type, return-value]
     assert task(lambda _: {}).weight == 4 + 4
     assert ShareTask([], {}).run() == {}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_comes_while_targets_are_made_every_partition_has_a_member_in_the_end(seed: int) -> None:
+    chance, (members, thread) = Random(seed), large_group()
+    wanted: dict[str, tuple[str, ...]] = {}
+    answers: list[ShareGroupHeartbeatResponse] = []
+    for _ in range(60):
+        member_id = f"m{chance.randrange(4)}"
+        match chance.randrange(5):
+            case 0 if member_id in wanted:
+                members.hold = False
+                members.store()
+                answers += members.beat(member_id, -1)
+                del wanted[member_id]
+            case 1 if thread.waiting:
+                thread.run()
+            case 2:
+                members.advance(1)
+            case 3:
+                members.hold = not members.hold
+                members.store()
+            case _:
+                topics = chance.choice([("jobs",), ("more",), ("jobs", "more")])
+                answers += members.beat(member_id, 0, *topics)
+                wanted[member_id] = topics
+    members.hold = False
+    members.store()
+    members.pump()
+    for member_id, topics in wanted.items() or [("m0", ("jobs",))]:
+        members.beat(member_id, 0, *topics)
+        # What a thread has done before may still wait for its moment.
+        store(members)
+        finish(members, thread)
+    group = members.group
+    assert group.assigning is None
+    assert group.target_epoch == group.epoch
+    assert group.target.keys() == group.members.keys()
+    for name, topic_id in (("jobs", JOBS), ("more", MORE)):
+        subscribed = {member_id for member_id, member in group.members.items() if name in member.topics}
+        given = {member_id: set(target.get(topic_id, ())) for member_id, target in group.target.items()}
+        assert {member_id for member_id, indexes in given.items() if indexes} == subscribed
+        assert set().union(*given.values()) == (set(range(4)) if subscribed else set())
