@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from broker.loop.slices import Until, WaitingSteps, chunks, in_thread
 from broker.storage.timestamps import Hits, newest_of
-from broker.view_topics.opening import with_opened
+from broker.view_topics.opening import FramesRoom, with_opened
 from broker.view_topics.scanned_view import ScannedPartition
 from protocol.records import read_batch_header
 from wal.format import EntryKind
@@ -67,15 +67,20 @@ class FramedTimes(ScannedPartition):
 
     def _hits_in(self, frame: FrameRef, first: int, end: int) -> Iterator[TimeHit | Until | None]:
         """Read a frame; yield the batches between two versions that the view shows, and pauses."""
-        data = yield from self.bytes_of(frame)
-        for entry in frame_entries(frame, data):
-            next_version = entry.version + entry.record_count
-            if entry.kind != EntryKind.DATA or next_version <= first or entry.version >= end:
-                continue
-            batch = yield from self._shown_for_time(entry)
-            if batch is not None:
-                newest = read_batch_header(batch).max_timestamp
-                yield TimeHit(entry.version, next_version, newest, memoryview(batch))
+        room = self.host.shared(FramesRoom)
+        yield from room.enter()
+        try:
+            data = yield from self.bytes_of(frame)
+            for entry in frame_entries(frame, data):
+                next_version = entry.version + entry.record_count
+                if entry.kind != EntryKind.DATA or next_version <= first or entry.version >= end:
+                    continue
+                batch = yield from self._shown_for_time(entry)
+                if batch is not None:
+                    newest = read_batch_header(batch).max_timestamp
+                    yield TimeHit(entry.version, next_version, newest, memoryview(batch))
+        finally:
+            room.leave()
 
     def _shown_for_time(self, entry: VersionedEntry) -> WaitingSteps:
         if self._owners.find(entry.stream_id) is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from broker.loop.slices import Until, WaitingSteps, in_thread
 
@@ -24,8 +24,14 @@ OPENED_MAX: Final = 4
 """Large batches of views that are open at once: 16 MiB each, and as much again for what is made of them."""
 
 
+LOOKUPS_MAX: Final = 2
+"""Lookups by time that walk over frames of views at once: each holds a frame, of 16 MiB or more."""
+
+
 class OpenedRoom:
     """The room for large batches that are open; steps wait for it in the order in which they came."""
+
+    most: ClassVar[int] = OPENED_MAX
 
     def __init__(self, _host: object) -> None:
         self.inside = 0
@@ -33,7 +39,7 @@ class OpenedRoom:
 
     def enter(self) -> WaitingSteps:
         """Enter at once, or when others have left; steps that are closed meanwhile do not enter."""
-        if self.inside < OPENED_MAX:
+        if self.inside < self.most:
             self.inside += 1
             return
         resumes: list[Callable[[], None]] = []
@@ -61,6 +67,12 @@ class OpenedRoom:
             self._waiting.popleft()()
         else:
             self.inside -= 1
+
+
+class FramesRoom(OpenedRoom):
+    """Room for the lookups by time that walk over frames: each holds a whole frame while it waits."""
+
+    most: ClassVar[int] = LOOKUPS_MAX
 
 
 def with_opened(

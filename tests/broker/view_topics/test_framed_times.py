@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from broker.loop.slices import all_here
+from broker.view_topics.opening import LOOKUPS_MAX, FramesRoom
 from protocol.compression import Codec
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.record_reader import Record
@@ -87,3 +89,28 @@ def test_the_newest_time_of_very_many_streams_is_found_a_slice_at_a_time() -> No
     piece = longest_piece(gateway, "all", -3)
     assert piece.size < LINES_MAX, piece
     assert offset_of(gateway.client(), "all", -3).timestamp == START_MS + 2_999
+
+
+def test_few_lookups_hold_a_frame_at_once_and_the_others_take_turns() -> None:
+    gateway, client = database()
+    send(client, "b", long_batch(Codec.NONE))
+    room = gateway.broker.views.shared(FramesRoom)
+    partition = gateway.partition("all")
+    lookups = [partition.time_steps(START_MS + RECORDS - 1, from_offset=0) for _ in range(LOOKUPS_MAX + 1)]
+    for lookup in lookups[:LOOKUPS_MAX]:
+        while next(lookup) is None and room.inside < LOOKUPS_MAX:
+            if lookup is lookups[0] and room.inside:
+                break
+    assert room.inside == LOOKUPS_MAX
+    while (waits := next(lookups[-1])) is None:
+        continue
+    resumed: list[str] = []
+    waits.start(lambda: resumed.append("its turn"))
+    assert resumed == []
+    lookups[0].close()
+    assert resumed == ["its turn"]
+    hit = all_here(lookups[-1])
+    assert hit is not None
+    assert hit.max_timestamp == START_MS + RECORDS - 1
+    assert all_here(lookups[1]) == hit
+    assert room.inside == 0
