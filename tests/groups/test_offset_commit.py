@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from groups.offset_commit import java_length
 from groups.offsets import Committed
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
@@ -13,6 +14,7 @@ from protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from tests.broker.wide_requests import Lines
 from tests.groups.classic import join_waiting, one_member, two_members
 from tests.groups.consumers import epoch_of, held
 from tests.groups.consumers import two_members as two_consumers
@@ -305,3 +307,18 @@ def test_a_commit_that_is_lost_changes_nothing(driver: Driver, failure: ErrorCod
     driver.fail(failure)
     assert codes(answer) == [error, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert driver.committed("g", "t", 0) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [("", 0), ("ascii", 5), ("ü\uffff", 2), ("😀", 2), ("\ud800x", 2), ("a\U0010ffffb", 4)],
+)
+def test_lengths_are_javas(text: str, length: int) -> None:
+    assert java_length(text) == length
+
+
+def test_the_length_of_metadata_takes_no_line_for_each_character() -> None:
+    lines = [Lines(), Lines()]
+    for text, measure in zip(("ü", "ü" * 30_000), lines, strict=True):
+        measure.run("length", java_length, text)
+    assert lines[0].longest.size == lines[1].longest.size
