@@ -148,6 +148,7 @@ class PartitionTree:
         "_root_of",
         "_table",
         "in_levels",
+        "is_settled",
         "pending",
         "root_count",
         "splits",
@@ -168,6 +169,8 @@ class PartitionTree:
         """Those of them that gave each root a successor, if any."""
         self.pending: Split | None = None
         """A split that is on its way to the disk; until it is there, nothing is written to the topic."""
+        self.is_settled = False
+        """Whether what was written before its successions is known to be durable."""
         # Of each root: where its ranges begin, and the partition of each range.
         self._bounds: list[list[int]] = [[0] for _ in range(root_count)]
         self._leaves: list[list[int]] = [[root] for root in range(root_count)]
@@ -197,6 +200,7 @@ class PartitionTree:
         self.splits.append(split)
         if split.is_succession:
             self.successions += (split,)
+            self.is_settled = False
         if split.bound:
             lowest_bit = (split.bound & -split.bound).bit_length()
             self._deepest = max(self._deepest, self._bits + 1 - lowest_bit)

@@ -3,6 +3,9 @@
 With kawal.partition.autosplit.mode the server begins to choose the partition of a key. Where the earlier
 records of a key are is not known: that was up to the hash of each client. So each partition gets a successor,
 and groups get successors when they have read all that was there before (groups/split_gates.py).
+
+All successors lie on one vnode, as one batch may have to be stored in several of them at once. A partition
+that lies on another one is closed: what is sent to it is stored in successors (broker/storage/closed.py).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from broker.catalogue.catalogue_records import PartitionsAdded, PartitionsRenewed
 from broker.catalogue.guards import check_room
-from broker.catalogue.split_rules import splits
+from broker.catalogue.split_rules import check_ends, splits, vnodes_of
 from broker.config.split_keys import BARRIER_KEY
 
 if TYPE_CHECKING:
@@ -32,8 +35,10 @@ def renewal_of(
         return None
     count = topic.planned_count
     partitions = [metadata.topics.partition(topic, index) for index in range(count)]
-    if count == 1 or all(each.log_start == each.log_end for each in partitions):
+    is_empty = all(each.log_start == each.log_end for each in partitions)
+    if count == 1 or (is_empty and len(vnodes_of(topic)) == 1):
         return None
+    check_ends(partitions)
     catalogue = metadata.catalogue
     check_room(count, topic.database, catalogue, metadata.config)
     growth = PartitionsAdded(

@@ -56,10 +56,12 @@ def plan_split(
     topic: Topic, record: PartitionSplit | PartitionsRenewed, growth: Growth
 ) -> tuple[Callable[[], None], Callable[[], None]]:
     """Plan splits whose new partitions are planned; return what to do when they are durable, or lost."""
-    before, home, splits = topic.tree, topic.home, splits_of(record)
+    before, home, home_from, splits = topic.tree, topic.home, topic.home_from, splits_of(record)
     tree = before or PartitionTree(splits[0].child)
     topic.tree, tree.pending = tree, splits[0]
     topic.home = topic.vnode_index(splits[0].parent)
+    if isinstance(record, PartitionsRenewed):
+        topic.home_from = splits[0].child
 
     def confirm() -> None:
         growth.confirm()
@@ -72,6 +74,6 @@ def plan_split(
     def undo() -> None:
         growth.undo()
         tree.pending = None
-        topic.tree, topic.home = before, home
+        topic.tree, topic.home, topic.home_from = before, home, home_from
 
     return confirm, undo

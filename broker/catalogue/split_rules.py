@@ -7,19 +7,20 @@ keys by Kafka's hash (compaction, declared columns, dead letters).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from broker.config.config_keys import ConfigError
 from broker.config.kawal_topic_keys import COLUMNS_KEY, DEAD_LETTERS_KEY, WRITE_SPEED_KEY
 from broker.config.message_keys import is_nonpartitioned
-from broker.config.split_keys import DISABLED, MODE_KEY, STREAMS_KEY
+from broker.config.split_keys import BARRIER_KEY, DISABLED, MODE_KEY, STREAMS_KEY
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.catalogue.topic import Topic
     from broker.config.topic_settings import TopicSettings
+    from broker.storage.partition import Partition
 
 STREAMS_SUFFIXES: Final = ("-changelog", "-repartition")
 """The ends of the names that Kafka Streams gives to its own topics (InternalTopicConfig)."""
@@ -78,13 +79,20 @@ def check_may_split(topic: Topic, after: Mapping[str, str]) -> None:
     if splits(topic.configs) or not splits(after):
         return
     check_name_may_split(topic.name, after)
-    vnodes = {topic.vnode_index(index) for index in range(topic.planned_count)}
-    if len(vnodes) > 1:
+    count = len(vnodes_of(topic))
+    if count > 1 and after.get(BARRIER_KEY.name) == "false":
         raise _refused(
             topic.name,
-            f"its partitions lie on {len(vnodes)} vnodes, and one batch may have to be stored in several of"
-            " them at once; create it anew with the setting, and it lies on one",
+            f"its partitions lie on {count} vnodes, and go on as new ones on one of them, which needs"
+            f" {BARRIER_KEY.name}; leave that true, or create the topic anew with both settings",
         )
+
+
+def vnodes_of(topic: Topic) -> set[int]:
+    """Return the vnodes on which the topic's partitions lie."""
+    if topic.home is not None:
+        return {topic.vnode_index(index) for index in range(topic.home_from)} | {topic.home}
+    return {topic.vnode_index(index) for index in range(topic.planned_count)}
 
 
 def check_may_grow(topic: Topic) -> None:
@@ -95,6 +103,21 @@ def check_may_grow(topic: Topic) -> None:
             f"topic {topic.name!r} grows by splits ({MODE_KEY.name}); split one of its partitions instead"
             f" (kawal topics split {topic.name} --partition N)",
         )
+
+
+def check_ends(partitions: Iterable[Partition]) -> None:
+    """Check that the ends of partitions are known: they are to be cuts.
+
+    A log that has failed has taken back what was not durable; when it is read again, that may be back.
+    Raises: RequestError(KAFKA_STORAGE_ERROR).
+    """
+    for partition in partitions:
+        if partition.vnode.log.state != "OPEN":
+            raise RequestError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"partition {partition.index} of topic {partition.topic.name!r} cannot be split now: log"
+                f" {partition.vnode.name} is {partition.vnode.log.state.lower()}; try again",
+            )
 
 
 def _refused(name: str, why: str) -> RequestError:

@@ -32,7 +32,7 @@ class Topic:
     `settings` are the effective values that the produce and fetch paths need, made at their first use and
     forgotten when the configs change; `partitions` holds the partitions used so far.
     A topic with a `view` is only a definition: it has no streams, and as many partitions as its source.
-    One whose partitions split has a `tree`, and lies on one vnode, its `home`.
+    One whose partitions split has a `tree`, and those from `home_from` on lie on one vnode, its `home`.
     """
 
     __slots__ = (
@@ -42,6 +42,7 @@ class Topic:
         "first_vnode",
         "growth_ends",
         "home",
+        "home_from",
         "name",
         "partition_count",
         "partitions",
@@ -75,6 +76,7 @@ class Topic:
         self.partitions: dict[int, Partition] = {}
         self.tree: PartitionTree | None = None
         self.home: int | None = record.first_vnode if record.one_vnode else None
+        self.home_from = 0
 
     def forget_settings(self) -> None:
         """Have the effective settings computed anew."""
@@ -107,10 +109,19 @@ class Topic:
 
     def vnode_index(self, partition_index: int) -> int:
         """Return the vnode of the topic's database on which a partition lies for its whole life."""
-        if self.home is not None:
+        if self.home is not None and partition_index >= self.home_from:
             return self.home
         run = bisect_right(self.ranges, partition_index, key=lambda item: item[0]) - 1
         return (self.first_vnode + partition_index) % self.spreads[run]
+
+    def outlet_of(self, partition_index: int) -> int:
+        """Return the partition that takes what is sent to one: itself, or if it is closed, its successor.
+
+        A partition is closed when its successor is on another vnode (broker/storage/closed.py).
+        """
+        if partition_index < self.home_from and self.vnode_index(partition_index) != self.home:
+            return self.home_from + partition_index
+        return partition_index
 
     def stream_ids(self) -> Iterator[int]:
         """Return every stream of the topic, planned ones too, by partition; a view has none."""

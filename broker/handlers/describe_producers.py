@@ -13,6 +13,7 @@ from broker.catalogue.topic_admin import check_name
 from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.loop.slices import Steps, in_slices, made_by_group, size_of
+from broker.storage.closed import is_alias
 from protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -53,7 +54,9 @@ def _answer(broker: Broker, name: str, index: int) -> PartitionResponse:
     except RequestError as error:
         answer.error_code, answer.error_message = error.code, error.message
         return answer
-    answer.active_producers = [_state(producer) for producer in partition.producers()]
+    answer.active_producers = [
+        _state(producer) for producer in partition.producers() if not is_alias(producer.producer_id)
+    ]
     return answer
 
 

@@ -202,11 +202,12 @@ def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState
 
 def _count_streams(topic: Topic, counts: list[int]) -> None:
     """Count the streams of a topic: a run's partitions lie on one vnode after the other."""
+    spread_end = topic.partition_count
     if topic.home is not None:
-        counts[topic.home] += topic.partition_count
-        return
-    ends = [*(first for first, _ in topic.ranges[1:]), topic.partition_count]
+        spread_end = min(spread_end, topic.home_from)
+        counts[topic.home] += topic.partition_count - spread_end
+    ends = [*(first for first, _ in topic.ranges[1:]), spread_end]
     for (first, _), end, spread in zip(topic.ranges, ends, topic.spreads, strict=True):
-        whole, rest = divmod(max(0, min(end, topic.partition_count) - first), spread)
+        whole, rest = divmod(max(0, min(end, spread_end) - first), spread)
         for step in range(spread):
             counts[(topic.first_vnode + first + step) % spread] += whole + (step < rest)

@@ -38,6 +38,7 @@ from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices, i
 from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch
 from broker.storage.batch_changes import Rewriting
+from broker.storage.closed import open_outlet_of, outlet_of
 from broker.storage.deduplication import Placement, targets_of
 from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
 from broker.storage.pending_produce import (
@@ -49,7 +50,7 @@ from broker.storage.pending_produce import (
     partition_count,
 )
 from broker.storage.produce_times import ReadTimes, UnreadTimes
-from broker.storage.routing import Router
+from broker.storage.routing import router_of
 from broker.storage.value_inspection import inspected
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (
@@ -264,9 +265,9 @@ def _until_routed(
         settings, header = broker.topics.settings(topic), read_batch_header(data.records)
         if not settings.routes_records:
             return inspection
-        if broker.topics.tree(topic).pending is not None:
+        if (until := broker.splits.until_writable(topic)) is not None:
             pause()
-            yield broker.splits.until_settled()
+            yield until
             continue
         if inspection is None or inspection.settings != settings:
             if settings.opens_batches:
@@ -278,10 +279,11 @@ def _until_routed(
         if admission is None or not header.is_transactional or not 0 <= data.index < topic.partition_count:
             return inspection
         partition = broker.topics.partition(topic, data.index)
-        place = _place(broker, partition, settings)
+        outlet = outlet_of(partition, broker.topics)
+        found = targets_of(inspection, _place(broker, outlet, settings)) | {outlet.index}
         targets = [
             Batch(broker.topics.partition(topic, target), header.producer_id, header.producer_epoch)
-            for target in targets_of(inspection, place)
+            for target in found
             if target != partition.index
         ]
         if admission.has_all(Batch(partition, header.producer_id, header.producer_epoch), targets):
@@ -317,16 +319,17 @@ def _produce(
     try:
         partition = _find_partition(broker, call, topic, data.index)
         settings = broker.topics.settings(partition.topic)
+        outlet = open_outlet_of(partition, broker.topics) if settings.routes_records else partition
         result = append_batch(
             call,
-            partition,
+            outlet,
             data.records,
             settings=settings,
             wall_ms=broker.clock.wall_ms(call.received_ms),
             inspection=inspection,
             admission=admission,
-            place=_place(broker, partition, settings) if settings.dedups else None,
-            router=_router(broker, partition.topic, settings) if settings.routes_records else None,
+            place=_place(broker, outlet, settings) if settings.dedups else None,
+            router=router_of(partition, broker.topics, settings),
             rewriting=rewriting,
             read_times=times,
             check_length=_length_check(broker, partition.topic),
@@ -349,17 +352,15 @@ def _produce(
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.append_time_ms
     answer.log_start_offset = partition.log_start
-    pending.add(partition.vnode, result.version, answer)
+    pending.add(outlet.vnode, result.version, answer)
     if settings.kawal_partition_write_bytes_per_sec > 0 and data.records is not None:
         from broker.storage.write_speed import count_write
 
         here = max(0, len(data.records) - sum(size for _, size in result.moved))
-        for written, size_bytes in ((partition, here), *result.moved):
+        for written, size_bytes in ((outlet, here), *result.moved):
             count_write(broker, call, pending.response, written, settings, size_bytes)
-            if settings.routes_records:
-                broker.splits.written(written, size_bytes, settings)
         if settings.routes_records:
-            broker.splits.sample(partition, inspection, settings)
+            broker.splits.stored(outlet, here, result.moved, inspection, settings)
     return answer
 
 
@@ -369,12 +370,8 @@ def _length_check(broker: Broker, topic: Topic) -> Callable[[int], None]:
 
 def _place(broker: Broker, partition: Partition, settings: TopicSettings) -> Placement:
     vnodes = broker.topics.vnodes_of(partition.topic)
-    router = _router(broker, partition.topic, settings) if settings.routes_records else None
+    router = router_of(partition, broker.topics, settings)
     return Placement(partition, vnodes, settings, broker.clock.settled_wall_ms, router)
-
-
-def _router(broker: Broker, topic: Topic, settings: TopicSettings) -> Router:
-    return Router(broker.topics.tree(topic), partial(broker.topics.partition, topic), settings)
 
 
 def _tells_log_start(error: RequestError) -> bool:

@@ -13,6 +13,7 @@ from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, code_of, storage_error
 from broker.loop.call import Call
 from broker.storage.batch_changes import BatchChanges, Changed, Rewriting
+from broker.storage.closed import alias_of, all_moved, check_sequence
 from broker.storage.deduplication import Judged, Placement, judge
 from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
 from broker.storage.moved_parts import Targets, TransactionCheck, append_parts
@@ -35,7 +36,7 @@ from wal.producer_errors import (
     OutOfOrderSequence,
     ProducerError,
 )
-from wal.stream_producers import Duplicate, ProducerStamp
+from wal.stream_producers import Duplicate, New, ProducerStamp
 
 ZSTD_SINCE_VERSION = 7
 
@@ -89,20 +90,21 @@ def append_batch(
     `wall_ms` is the time of day. `inspection` is what `inspect` has found, if that was called already.
     `admission` tells which transactional batches may be stored; without it none. A topic with
     kawal.dedup=seqno needs the `place`, one whose partitions split the `router`. `check_length(count)`
-    refuses what a queue has no room for.
+    refuses what a queue has no room for. What was sent to a closed partition goes to `partition`, its outlet.
     A Rewriting is returned when nothing was appended yet; `rewriting` is the last one, made.
     Raises: RequestError, with Kafka's code; nothing was appended. Of an UnreadTimes `read_times` is made.
     """
     header, batch = _checked_batch(call, settings, records)
     check_produce(partition, header, settings)
+    closed = router.closed if router is not None else None
     if header.is_transactional:
-        _check_transaction(admission, partition, header)
+        _check_transaction(admission, closed or partition, header)
     inspection = _inspected(batch, settings, inspection, router)
     append_time_ms = _check_content(batch, header, partition, settings, wall_ms, inspection, read_times)
     stamp = _stamp(header)
     try:
         if stamp is not None:
-            known = partition.vnode.log.producers(partition.stream_id).check(stamp)
+            known = _sequence_known(partition, closed, stamp)
             if isinstance(known, Duplicate):
                 # The original may still be on its way to the disk: wait for everything appended so far.
                 return AppendResult(known.base_offset, known.timestamp_ms, partition.vnode.last_version)
@@ -115,7 +117,7 @@ def append_batch(
         changed = _changed(call, batch, new, settings, rewriting)
         if isinstance(changed, Rewriting):
             return changed
-        if isinstance(changed, Changed):
+        if isinstance(changed, Changed) or (closed is not None and stamp is not None):
             assert router is not None, "only in topics whose partitions split are records moved"
             targets = Targets(router, admission, settings)
             stored = append_parts(partition, header, changed, new, stamp, targets)
@@ -124,10 +126,16 @@ def append_batch(
     except ProducerError as error:
         raise RequestError(_PRODUCER_CODES[type(error)], str(error)) from error
     except (WalError, DiskError) as error:
-        raise _not_stored(partition, stamp, error) from error
+        raise _not_stored(partition, stamp, closed, error) from error
     partition.vnode.last_version = appended.version
     partition.vnode.repeated_records += len(new.dropped)
-    return AppendResult(appended.base_offset, append_time_ms, appended.version)
+    return AppendResult(appended.base_offset if closed is None else -1, append_time_ms, appended.version)
+
+
+def _sequence_known(partition: Partition, closed: Partition | None, stamp: ProducerStamp) -> New | Duplicate:
+    if closed is not None:
+        return check_sequence(closed, partition, stamp)
+    return partition.vnode.log.producers(partition.stream_id).check(stamp)
 
 
 def _check_content(
@@ -164,11 +172,15 @@ def _judged(
     router: Router | None,
 ) -> Judged:
     if inspection is None or inspection.numbered is None:
-        if router is None or inspection is None or inspection.keys is None:
-            return ALL_NEW
-        return ALL_NEW._replace(moved=moved_by_key(inspection.keys, partition.index, router.tree))
-    assert place is not None, "a topic with kawal.dedup=seqno needs the logs of its other partitions"
-    return judge(inspection.numbered, header, place)
+        new = ALL_NEW
+        if router is not None and inspection is not None and inspection.keys is not None:
+            new = new._replace(moved=moved_by_key(inspection.keys, partition.index, router.tree))
+    else:
+        assert place is not None, "a topic with kawal.dedup=seqno needs the logs of its other partitions"
+        new = judge(inspection.numbered, header, place)
+    if router is not None and router.closed is not None and header.producer_id >= 0:
+        return all_moved(new, partition.index, header.record_count)
+    return new
 
 
 def _stamp(header: BatchHeader) -> ProducerStamp | None:
@@ -184,13 +196,17 @@ def _stamp(header: BatchHeader) -> ProducerStamp | None:
 
 
 def _not_stored(
-    partition: Partition, stamp: ProducerStamp | None, error: WalError | DiskError
+    partition: Partition,
+    stamp: ProducerStamp | None,
+    closed: Partition | None,
+    error: WalError | DiskError,
 ) -> RequestError:
     """Return the refusal of a batch that the log has not taken; later ones must not come before it."""
     if isinstance(error, StreamDropped):
         return RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if stamp is not None:
-        partition.vnode.log.append_refused(partition.stream_id, stamp)
+        kept = stamp if closed is None else alias_of(stamp)
+        partition.vnode.log.append_refused(partition.stream_id, kept)
     return storage_error(error)
 
 

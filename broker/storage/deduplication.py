@@ -181,14 +181,14 @@ def targets_of(inspection: Inspection, place: Placement) -> set[int]:
 
 
 def _targets_by_name(names: Iterable[bytes], place: Placement) -> set[int]:
-    named = place.partition.vnode.log.named_producers
-    found: set[int] = set()
-    for name in names:
-        state = named.of(place.scope, name)
-        if state is not None and not place.remembers(state):
-            state = None
-        found.add(place.target_of(name, state).index)
-    return found
+    return {place.target_of(name, _newest(name, place)).index for name in names}
+
+
+def _newest(name: bytes, place: Placement) -> NamedState | None:
+    """Return where a producer wrote last, from all logs."""
+    known = (vnode.log.named_producers.of(place.scope, name) for vnode in place.vnodes)
+    states = [state for state in known if state is not None and place.remembers(state)]
+    return max(states, key=lambda state: state.last_seqno, default=None)
 
 
 def _known(name: bytes, transaction: int, place: Placement) -> _Known:

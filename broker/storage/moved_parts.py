@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
 from broker.storage.batch_changes import Changed
+from broker.storage.closed import alias_of, entry_of
 from broker.storage.deduplication import Judged
 from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
@@ -38,7 +39,7 @@ class Targets(NamedTuple):
 def append_parts(
     partition: Partition,
     header: BatchHeader,
-    changed: Changed,
+    changed: Changed | memoryview,
     new: Judged,
     stamp: ProducerStamp | None,
     targets: Targets,
@@ -48,6 +49,7 @@ def append_parts(
     All lie on one vnode, and in one frame of its log. Without a `stamp` an empty rest is left out.
     Raises: RequestError, and the log's errors; nothing was appended.
     """
+    changed = changed if isinstance(changed, Changed) else Changed(changed)
     parts = [(targets.router.partition(index), batch) for index, batch in changed.parts]
     for target, batch in parts:
         assert target.vnode is partition.vnode, "partitions that split lie on one vnode"
@@ -57,7 +59,9 @@ def append_parts(
             targets.admission.check(target, header)
     _keep_together(partition, changed, is_whole=stamp is None)
     vnode = partition.vnode
-    if stamp is not None or read_batch_header(changed.rest).record_count:
+    if stamp is not None and targets.router.closed is not None:
+        vnode.log.append(partition.stream_id, entry_of(header), producer=alias_of(stamp))
+    elif stamp is not None or read_batch_header(changed.rest).record_count:
         vnode.log.append(partition.stream_id, changed.rest, producer=stamp, named=new.write)
     for target, batch in parts:
         named: NamedWrite | None = new.moved_writes.get(target.index)

@@ -10,18 +10,19 @@ is lost in a crash was not acknowledged; its producers send it again, and it goe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_records import PartitionsAdded, PartitionSplit
 from broker.catalogue.guards import check_room
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.split_plan import split_of
-from broker.catalogue.split_rules import splits
+from broker.catalogue.split_rules import check_ends, splits
 from broker.config.split_keys import ACTIVE_KEY, MODE_KEY
 from broker.errors import RequestError
 from broker.loop.loop import Loop
 from broker.loop.slices import Until
+from broker.storage.closed import undurable, until_durable
 from broker.storage.inspection import NO_KEYS
 from broker.upkeep.partition_load import PartitionLoad
 from broker.upkeep.tree_rows import tree_rows
@@ -137,6 +138,7 @@ class PartitionSplits:
         pending = self._metadata.topics.tree(topic).pending
         if pending is not None:
             raise _refused(topic, index, f"partition {pending.parent} is being split; try again")
+        check_ends((partition,))
         return partition
 
     def _growth(self, topic: Topic) -> PartitionsAdded:
@@ -158,7 +160,27 @@ class PartitionSplits:
 
         return Until(start)
 
+    def until_writable(self, topic: Topic) -> Until | None:
+        """Return what writes to a topic wait for: a split on its way, or the end of closed partitions."""
+        if self._metadata.topics.tree(topic).pending is not None:
+            return self.until_settled()
+        vnode = undurable(topic, self._metadata.topics)
+        return None if vnode is None else until_durable(vnode, self._loop.clock.turn_ms)
+
     # --- load -----------------------------------------------------------------------------------------------
+
+    def stored(
+        self,
+        partition: Partition,
+        size_bytes: int,
+        moved: Iterable[tuple[Partition, int]],
+        inspection: Inspection | None,
+        settings: TopicSettings,
+    ) -> None:
+        """Count what was written to partitions for one batch, and look at some of its keys."""
+        for written, written_bytes in ((partition, size_bytes), *moved):
+            self.written(written, written_bytes, settings)
+        self.sample(partition, inspection, settings)
 
     def written(self, partition: Partition, size_bytes: int, settings: TopicSettings) -> None:
         """Count what was written to a partition, and split it if that is due."""

@@ -58,7 +58,14 @@ def tree_rows(
         row.start = max(row.start, partition.log_start)
         if row.end == NO_END and (known := load_of(partition)) is not None:
             row.bytes_per_second, row.why_not = known[1], known[0].why_not
+    closed: set[int] = set()
     for split in tree.successions:
-        rows[split.parent].why_not = f"its keys go to partition {split.child}"
-    left = [row for row in found if row.end == NO_END or row.start < row.end]
+        if partition_of(split.parent).topic.outlet_of(split.parent) == split.parent:
+            rows[split.parent].why_not = f"its keys go to partition {split.child}"
+        else:
+            closed.add(split.parent)
+    for row in inactive:
+        if row.partition in closed:
+            row.why_not = f"closed for partition {tree.root_count + row.partition}"
+    left = [row for row in found if (row.end == NO_END) != (row.partition in closed) or row.start < row.end]
     return sorted(left, key=lambda row: (row.partition, row.start))

@@ -38,6 +38,7 @@ from wal.segment import FileRange
 WRITERS = 4
 KEYS_EACH = 3
 BATCH_MAX = 5
+IN_FLIGHT_MAX = 5
 SPLITS_MAX = 12
 
 REPEATED = (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS)
@@ -53,29 +54,59 @@ FACTOR = 1_000_000
 """A record's value is its key's number times that, and the number of the record."""
 
 
+@dataclass(slots=True, eq=False)
+class Sending:
+    """One batch of a writer, from the first time it is sent until it is acknowledged."""
+
+    first: int
+    count: int
+    waiting: bool = False
+
+
 @dataclass(slots=True)
 class Writer:
-    """An idempotent producer that sends all it has to one partition, whichever has its keys."""
+    """A producer that sends all it has to one partition, some batches at a time."""
 
     number: int
     partition: int
     sent: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Key and value of every record, in order."""
-    acked: int = 0
-    """As many of them are acknowledged."""
-    batch: int = 0
-    """The size of the batch on its way, or to be sent again; 0: none."""
-    waiting: bool = False
+    unsure: list[Sending] = field(default_factory=list)
+    """The batches on their way, or to be sent again, in order."""
+    sure: set[bytes] = field(default_factory=set)
+    """The values that are acknowledged."""
     link: Link | None = None
 
     @property
     def is_idempotent(self) -> bool:
         return self.number > 0
 
-    def records(self) -> bytearray:
-        """Return the batch from where it is sure."""
-        producer = (FIRST_PRODUCER + self.number, 0, self.acked) if self.is_idempotent else (-1, -1, -1)
-        return keyed(*self.sent[self.acked : self.acked + self.batch], producer=producer)
+    @property
+    def due(self) -> Sending | None:
+        """The batch to be sent next, if one was made; a later one never overtakes it."""
+        return next((each for each in self.unsure if not each.waiting), None)
+
+    def make(self, keys: list[int]) -> None:
+        """Make a batch of records with new numbers."""
+        self.unsure.append(Sending(len(self.sent), len(keys)))
+        for key in keys:
+            self.sent.append((b"key-%d" % key, b"%d" % (key * FACTOR + len(self.sent))))
+
+    def records(self, batch: Sending) -> bytearray:
+        """Return a batch as it is sent."""
+        producer = (FIRST_PRODUCER + self.number, 0, batch.first) if self.is_idempotent else (-1, -1, -1)
+        return keyed(*self.sent[batch.first : batch.first + batch.count], producer=producer)
+
+    def acknowledged(self, batch: Sending) -> None:
+        """Count a batch as stored."""
+        self.unsure.remove(batch)
+        self.sure |= {value for _, value in self.sent[batch.first : batch.first + batch.count]}
+
+    def failed(self, batch: Sending, error: int) -> None:
+        """Send a batch again; one after it may be refused since it has not come."""
+        follows = error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and batch is not self.unsure[0]
+        assert error in REPEATED or follows, (error, batch)
+        batch.waiting = False
 
 
 class SplitSimulation(Scenario):
@@ -93,12 +124,11 @@ class SplitSimulation(Scenario):
         self.world = World(
             chance,
             snapshot_bytes=chance.choice((300, 1 << 20)),
-            kawal_vnodes=1 if self.begins_late else chance.choice((1, 2, 3)),
             kawal_segment_bytes=chance.choice((8_000, 30_000)),
             kawal_tail_cache_bytes=chance.choice((0, 20_000)),
             checkpoint_ns=chance.choice((1, 500_000)),
             frame_bytes_max=chance.choice((450, 8 << 20)),
-            **settings,
+            **{"kawal_vnodes": chance.choice((1, 2, 3)), **self._world_settings(), **settings},
         )
         # With one partition that has records there is nothing to wait for.
         self.roots = chance.choice((1, 2, 2, 3) if self.begins_late else (1, 1, 2, 3))
@@ -119,6 +149,10 @@ class SplitSimulation(Scenario):
             (0.3, self._jump),
             (1.5, self._trouble),
         ]
+
+    def _world_settings(self) -> dict[str, Any]:
+        """Return settings of the server that are not left to chance."""
+        return {}
 
     def _play(self) -> None:
         configs = {"kawal_partition_write_bytes_per_sec": "100000000"}
@@ -142,14 +176,13 @@ class SplitSimulation(Scenario):
     def _finish(self) -> None:
         """Let every producer send again what is not acknowledged, until all of it is."""
         for writer in self.writers:
-            for _ in range(20):
-                if writer.acked == len(writer.sent):
-                    break
+            for _ in range(30):
                 self._exchange()
-                if not writer.waiting and writer.acked < len(writer.sent):
-                    writer.batch = writer.batch or len(writer.sent) - writer.acked
+                while writer.due is not None:
                     self._send_from(writer)
                 self._exchange()
+                if not writer.unsure:
+                    break
                 self.world.advance(1_500)
             else:
                 raise AssertionError(f"writer {writer.number} does not come to an end")
@@ -158,33 +191,35 @@ class SplitSimulation(Scenario):
 
     def _send(self) -> str:
         writer = self.chance.choice(self.writers)
-        if writer.waiting:
-            return f"writer {writer.number} waits"
-        if not writer.batch:
-            writer.batch = self.chance.randint(1, BATCH_MAX)
-            for _ in range(writer.batch):
-                key = writer.number * KEYS_EACH + self.chance.randrange(KEYS_EACH)
-                writer.sent.append((b"key-%d" % key, b"%d" % (key * FACTOR + len(writer.sent))))
+        if writer.due is None:
+            if len(writer.unsure) >= (IN_FLIGHT_MAX if writer.is_idempotent else 1):
+                return f"writer {writer.number} waits"
+            first = writer.number * KEYS_EACH
+            keys = [
+                first + self.chance.randrange(KEYS_EACH) for _ in range(self.chance.randint(1, BATCH_MAX))
+            ]
+            writer.make(keys)
         return self._send_from(writer)
 
     def _send_from(self, writer: Writer) -> str:
+        batch = writer.due
+        assert batch is not None
         if writer.link is None or not writer.link.is_open:
             writer.link = Link(self.world)
-        writer.waiting = True
+        batch.waiting = True
 
         def answered(answer: Any) -> None:
-            writer.waiting = False
+            batch.waiting = False
             if answer is None:
                 return
             (outcome,) = outcomes(answer)
             if outcome.error_code:
-                assert outcome.error_code in REPEATED, outcome
-                return
-            writer.acked += writer.batch
-            writer.batch = 0
+                writer.failed(batch, outcome.error_code)
+            else:
+                writer.acknowledged(batch)
 
-        writer.link.send(producing(("t", writer.partition, writer.records())), 9, answered)
-        return f"writer {writer.number} sends {writer.batch} from {writer.acked}"
+        writer.link.send(producing(("t", writer.partition, writer.records(batch))), 9, answered)
+        return f"writer {writer.number} sends {batch.count} from {batch.first}"
 
     def _split(self) -> str:
         if self.operator is None or not self.operator.is_open:
@@ -281,8 +316,7 @@ class SplitSimulation(Scenario):
                 assert len(set(values)) == len(values), f"{key!r} is stored twice: {values} (S2)"
                 assert values == sorted(values), f"{key!r} is out of order: {values} (S3)"
             stored |= {b"%d" % value for value in values}
-        sure = {value for _, value in writer.sent[: writer.acked]}
-        assert sure <= stored, f"writer {writer.number} lost {sorted(sure - stored)} (S1)"
+        assert writer.sure <= stored, f"writer {writer.number} lost {sorted(writer.sure - stored)} (S1)"
 
     def _read(self, index: int) -> list[tuple[int, bytes, int]]:
         """Return the offset, key and value of all records of a partition."""

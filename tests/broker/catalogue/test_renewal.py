@@ -22,13 +22,16 @@ from tests.broker.splits import HIGH, LOW, SPEED, keyed, split, tree, values_of
 from tests.broker.topic_requests import altered, deleted, partition_count
 
 MODE = "kawal.partition.autosplit.mode"
+ONE_LOG = pytest.mark.parametrize("gateway", [1], indirect=True)
+"""Several logs are in tests/broker/storage/test_closed.py."""
+
 SPEED_CONFIG: dict[str, Any] = {"kawal_partition_write_bytes_per_sec": str(SPEED)}
 
 
-@pytest.fixture
-def gateway() -> Gateway:
-    """Return a gateway with one log, on which all partitions of a topic lie."""
-    return Gateway(kawal_vnodes=1, group_initial_rebalance_delay_ms=0)
+@pytest.fixture(params=[1, 2], ids=["one-log", "two-logs"])
+def gateway(request: pytest.FixtureRequest) -> Gateway:
+    """Return a gateway with one log, on which all partitions of a topic lie, or with one for each of two."""
+    return Gateway(kawal_vnodes=request.param, group_initial_rebalance_delay_ms=0)
 
 
 @pytest.fixture
@@ -60,6 +63,7 @@ def test_each_partition_gets_a_successor_with_all_of_its_keys(client: Client) ->
     ]  # fmt: skip
 
 
+@ONE_LOG
 def test_records_without_keys_stay_where_they_are_sent(client: Client) -> None:
     filled(client)
     begin(client)
@@ -67,6 +71,7 @@ def test_records_without_keys_stay_where_they_are_sent(client: Client) -> None:
     assert values_of(client, 1)[-1] == b"free"
 
 
+@ONE_LOG
 def test_the_tree_says_where_the_keys_of_a_partition_go(client: Client) -> None:
     filled(client)
     begin(client)
@@ -120,6 +125,7 @@ def test_writes_wait_for_the_renewal_and_then_go_to_the_successors(gateway: Gate
     assert values_of(client, 2) == [b"L"]
 
 
+@ONE_LOG
 def test_a_topic_that_nothing_can_be_read_of_needs_no_successors(client: Client) -> None:
     create(client, "t", 2, **SPEED_CONFIG)
     begin(client)
@@ -132,6 +138,7 @@ def test_one_partition_has_all_keys_already(client: Client) -> None:
     assert partition_count(client, "t") == 1
 
 
+@ONE_LOG
 def test_an_operator_who_knows_better_gets_no_successors(client: Client) -> None:
     filled(client)
     assert altered(client, "t", "kawal.split.barrier", "false") == (0, "")

@@ -83,16 +83,6 @@ def test_the_mode_goes_to_and_fro_but_never_back_to_disabled(client: Client) -> 
         assert "cannot be disabled again" in message
 
 
-def test_a_topic_that_exists_must_lie_on_one_vnode(gateway: Gateway) -> None:
-    client = gateway.client()
-    for name, partitions in (("one", 1), ("two", 2)):
-        create(client, name, partitions, **SPEED_CONFIG)
-    assert altered(client, "one", MODE, "up") == (0, "")
-    code, message = altered(client, "two", MODE, "up")
-    assert code == ErrorCode.INVALID_CONFIG
-    assert "lie on 2 vnodes" in message
-
-
 def test_a_topic_that_is_made_so_lies_on_one_vnode_with_all_its_children(gateway: Gateway) -> None:
     client = gateway.client()
     split_topic(client, partitions=3)
