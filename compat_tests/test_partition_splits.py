@@ -280,12 +280,13 @@ def _place(place: Any) -> tuple[str, int, int]:
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.parametrize("logs", [1, 2])
 def test_a_topic_with_records_keeps_the_order_of_keys_when_the_server_begins_to_choose(
-    broker: Broker, make_topic: MakeTopic
+    broker: Broker, make_topic: MakeTopic, logs: int
 ) -> None:
     """librdkafka has placed them by CRC32, so each key goes to another partition from then on."""
-    kawal(broker, "sql", "CREATE DATABASE one_log VGROUPS 1")
-    topic = make_topic(3, kawal_database="one_log", kawal_partition_write_bytes_per_sec="1000000000")
+    kawal(broker, "sql", f"CREATE DATABASE logs_{logs} VGROUPS {logs}")
+    topic = make_topic(3, kawal_database=f"logs_{logs}", kawal_partition_write_bytes_per_sec="1000000000")
     producer = make_producer(broker, enable_idempotence="true", metadata_max_age_ms=1_000)
     write(producer, topic, range(300))
     kawal(broker, "topics alter", topic, "--config", "kawal.partition.autosplit.mode=paused")

@@ -9,6 +9,9 @@ from reliability.mutant import Mutant
 SPLITS: Final = "tests/sim/test_split_simulation.py"
 GROUPS: Final = "tests/sim/test_split_groups_simulation.py"
 
+CLOSED: Final = "broker/storage/closed.py"
+GATES: Final = "groups/split_gates.py"
+
 MUTANTS: Final = (
     Mutant(
         "records are written while a split is on its way", "broker/handlers/produce.py",
@@ -54,5 +57,39 @@ MUTANTS: Final = (
         "a share group waits for a successor's own parent alone", "groups/share/gates.py",
         "        before = tree.successions if split.is_succession else (split,)\n",
         "        before = (split,)\n", (GROUPS,),
+    ),
+    Mutant(
+        "successors are given out when one partition is read", GATES,
+        "    successors_open = all(map(is_past, topic.tree.successions))",
+        "    successors_open = any(map(is_past, topic.tree.successions))",
+        (GROUPS,),
+    ),
+    Mutant(
+        "a group with progress in a parent begins a child wherever its clients like", GATES,
+        '    return Committed(context.splits.log_start(name, partition), NO_LEADER_EPOCH, "", 0, NO_EXPIRY)',
+        "    return None", (GROUPS,),
+    ),
+    Mutant(
+        "a partition is split while its log is read again", "broker/catalogue/split_rules.py",
+        '        if partition.vnode.log.state != "OPEN":', "        if False:", (SPLITS, GROUPS),
+    ),
+    Mutant(
+        "writes do not wait for what closed partitions got", CLOSED,
+        "        if parent.high_watermark < min(cut, parent.log_end):", "        if False:", (SPLITS,),
+    ),
+    Mutant(
+        "a batch from before the closing is not recognised later", CLOSED,
+        "        if isinstance(before, Duplicate) or not is_known:", "        if not is_known:",
+        (SPLITS,),
+    ),
+    Mutant(
+        "a closed partition and its successor have one sequence", CLOSED,
+        "    return stamp._replace(producer_id=stamp.producer_id | ALIAS, is_transactional=False)",
+        "    return stamp", (SPLITS,),
+    ),
+    Mutant(
+        "what is sent to a closed partition leaves no sequence", "broker/storage/moved_parts.py",
+        "        vnode.log.append(partition.stream_id, entry_of(header), producer=alias_of(stamp))",
+        "        pass", (SPLITS,),
     ),
 )  # fmt: skip

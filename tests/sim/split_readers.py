@@ -11,6 +11,7 @@ from random import Random
 from typing import Any, ClassVar
 from uuid import UUID
 
+from groups.split_gates import has_ancestor_in
 from protocol.consumer_protocol import (
     ConsumerProtocolAssignment,
     TopicPartition,
@@ -91,6 +92,8 @@ class Reader:
         self.lives = 0
         self.is_draining = False
         self.positions: dict[int, int] = {}
+        self.progress: set[int] = set()
+        """The partitions in which the group has committed."""
         self._link: Link | None = None
         self._question: object | None = None
         self._answer: Any = None
@@ -150,7 +153,19 @@ class Reader:
             (found,) = answer.groups[0].topics[0].partitions
             if found.error_code:
                 return
-            self.positions[index] = max(0, found.committed_offset)
+            self.positions[index] = found.committed_offset
+            if found.committed_offset < 0:
+                self.positions[index] = self._reset_position(index)
+
+    def _reset_position(self, index: int) -> int:
+        """Return where a member begins that was told no offset: as `latest` has it, once there is progress.
+
+        A group that has committed in a partition must never be asked where to begin in its children.
+        """
+        topic = self.world.broker.find_topic("t")
+        if topic.tree is None or not has_ancestor_in(topic.tree, index, self.progress):
+            return 0
+        return self.world.broker.topics.partition(topic, index).high_watermark
 
     def read(self) -> Asking:
         """Read on in one partition."""
@@ -177,7 +192,12 @@ class Reader:
             return True
         places = [("t", index, offset) for index, offset in sorted(self.positions.items())]
         answer = yield committing(self.name, *places, member=(self.member, generation)), 9
-        return answer is None or not {E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION} & set(codes(answer))
+        if answer is None:
+            return True
+        found = set(codes(answer))
+        if found == {0}:
+            self.progress |= {index for _, index, _ in places}
+        return not {E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION} & found
 
     def work(self, generation: int) -> Generator[tuple[Any, int], Any, bool]:
         """Read, and commit now and then; return whether the member is still one."""
