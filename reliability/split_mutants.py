@@ -14,8 +14,10 @@ GATES: Final = "groups/split_gates.py"
 
 MUTANTS: Final = (
     Mutant(
-        "records are written while a split is on its way", "broker/handlers/produce.py",
-        "        if broker.topics.tree(topic).pending is not None:", "        if False:", (SPLITS, GROUPS),
+        "records are written while a split is on its way", "broker/upkeep/partition_splits.py",
+        "            return self.until_settled()\n        vnode = undurable",
+        "            pass\n        vnode = undurable",
+        (SPLITS, GROUPS),
     ),
     Mutant(
         "splits are not in the catalogue's snapshot", "broker/catalogue/snapshot_records.py",
