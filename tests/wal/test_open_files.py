@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +13,14 @@ from tests.wal.test_log_error_sweep import Script, fault_at
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
+
+
+@pytest.fixture(autouse=True)
+def earlier_objects() -> Iterator[None]:
+    """Exempt them from collections: after many other tests each would take a second."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def open_paths(disk: MemoryDisk) -> list[str]:
