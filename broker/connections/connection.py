@@ -183,7 +183,7 @@ class Connection(MeteredConnection):
     def wait_for_heavy(self) -> bool:
         """Whether its next request has to wait: it may be as heavy as one that is in work."""
         memory = self.memory
-        if memory.heavy is None or memory.heavy is self:
+        if memory.may_be_heavy(self):
             return False
         head = self.reader.large_head
         if len(head) < HEAVY_FRAME_BYTES or head[: len(PRODUCE)] == PRODUCE:
@@ -395,6 +395,6 @@ class Connection(MeteredConnection):
         self.login = None
         self.request_bytes = self.unfinished_bytes = 0
         self.finished()
-        self.memory.heavy_waiting.pop(self, None)
+        self.memory.leave_heavy(self)
         self.account()
         self.memory.leave(self.use)

@@ -110,6 +110,7 @@ class MemoryLimits(Generic[HolderT]):
         "heavy",
         "heavy_decoding",
         "heavy_excess_bytes",
+        "heavy_next",
         "heavy_waiting",
         "held_back",
         "host_answers_bytes_max",
@@ -127,6 +128,8 @@ class MemoryLimits(Generic[HolderT]):
         self.heavy: HolderT | None = None
         self.heavy_excess_bytes = 0
         self.heavy_waiting: dict[HolderT, Callable[[], None]] = {}
+        # The one whose turn it is, until it was served: others may be quicker, and go before it for ever.
+        self.heavy_next: HolderT | None = None
         # True: it is still being decoded, and what it will take is not known.
         self.heavy_decoding = False
         # Connections in the middle of a request, in the order in which their requests began.
@@ -249,6 +252,11 @@ class MemoryLimits(Generic[HolderT]):
         if self.heavy is None:
             self.heavy = connection
 
+    def may_be_heavy(self, connection: HolderT) -> bool:
+        """Whether its next request may be heavy: no other one is in work, and it is nobody else's turn."""
+        first = self.heavy_next if self.heavy is None else self.heavy
+        return first is None or first is connection
+
     def decode_heavy(self, connection: HolderT, decode: Callable[[], None]) -> None:
         """Call `decode`, which begins to decode a request that may be heavy, once no other one is in work.
 
@@ -256,10 +264,10 @@ class MemoryLimits(Generic[HolderT]):
         """
 
         def begin() -> None:
-            self.heavy, self.heavy_decoding = connection, True
+            self.heavy, self.heavy_decoding, self.heavy_next = connection, True, None
             decode()
 
-        if self.heavy is None:
+        if self.heavy is None and self.may_be_heavy(connection):
             begin()
         else:
             self.heavy_waiting[connection] = begin
@@ -283,11 +291,23 @@ class MemoryLimits(Generic[HolderT]):
         return self.requests_full or self.host_requests_full(connection.use)
 
     def end_heavy(self) -> None:
-        """Let the next connection that waits have its heavy request in work."""
+        """Let the connection that has waited for longest have its heavy request in work."""
         self.heavy, self.heavy_excess_bytes, self.heavy_decoding = None, 0, False
-        waiting = next(iter(self.heavy_waiting), None)
-        if waiting is not None:
-            self.heavy_waiting.pop(waiting)()
+        self.heavy_next = next(iter(self.heavy_waiting), None)
+        if self.heavy_next is not None:
+            self.heavy_waiting.pop(self.heavy_next)()
+
+    def had_heavy_turn(self, connection: HolderT) -> None:
+        """Note that the connection was served, or has left: if it was its turn, another may begin."""
+        if self.heavy_next is connection:
+            self.heavy_next = None
+            if self.heavy is None:
+                self.end_heavy()
+
+    def leave_heavy(self, connection: HolderT) -> None:
+        """Forget a connection that has left."""
+        self.heavy_waiting.pop(connection, None)
+        self.had_heavy_turn(connection)
 
 
 def _bound(limit: int) -> int:

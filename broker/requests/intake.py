@@ -100,6 +100,8 @@ class Intake:
                 ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
             )
             connection.close("internal error", Cause.BUG)
+        finally:
+            self._memory.had_heavy_turn(connection)
         return True
 
     def held_back(self, connection: Connection, now_ms: int) -> None:

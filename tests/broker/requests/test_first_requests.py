@@ -317,3 +317,45 @@ def test_records_are_not_copied_so_that_large_requests_to_produce_need_no_thread
     gateway.run_jobs()
     assert gateway.tasks == []
     assert client.answers()[0].responses[0].partition_responses[0].error_code == 0
+
+
+@pytest.mark.usefixtures("unloaded")
+def test_of_many_heavy_requests_of_one_client_those_of_others_come_in_between(
+    narrow: ThreadedGateway,
+) -> None:
+    """Bug: its next one began before the client whose turn it was had been served, again and again."""
+    greedy, other, third = narrow.client(), narrow.client(), narrow.client()
+    for client in (greedy, greedy, other, third):
+        client.send(heavy(), 12)
+    for client in (other, third, greedy):
+        finish(narrow)
+        assert narrow.broker.memory.heavy is None
+        narrow.broker.take_unsent()
+        # The greedy one is the first to be looked at.
+        greedy.answers()
+        third.answers()
+        client.answers()
+        assert narrow.broker.memory.heavy is client.connection
+    finish(narrow)
+    assert narrow.broker.memory.requests_bytes == 0
+
+
+@pytest.mark.usefixtures("unloaded")
+@pytest.mark.parametrize("ends", ["leaves", "is served"])
+def test_a_client_that_does_not_use_its_turn_passes_it_on(narrow: ThreadedGateway, ends: str) -> None:
+    first, second, third = narrow.client(), narrow.client(), narrow.client()
+    for client in (first, second, third):
+        client.send(heavy(), 12)
+    finish(narrow)
+    memory = narrow.broker.memory
+    assert memory.heavy_next is second.connection
+    if ends == "leaves":
+        second.close()
+    else:
+        second.connection.close("it is to be closed", Cause.REFUSED)
+        second.answers()
+    assert memory.heavy_next is third.connection
+    third.answers()
+    finish(narrow)
+    assert len(third.answers()) == 1
+    assert memory.heavy is None
