@@ -1,4 +1,4 @@
-"""A server that is killed before each of its disk calls of a split: what was answered stays, in its order.
+"""A server that is killed before each disk call that makes partitions: what was answered stays, in its order.
 
 The process kills itself: a module that Python imports at its start counts the calls, once a file arms it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,15 @@ from confluent_kafka import KafkaError, TopicPartition
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer
 from compat_tests.conftest import StartBroker
-from compat_tests.test_partition_splits import KEYS, SPLITTING, tree
+from compat_tests.test_partition_splits import KEYS, SPLITTING
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 from compat_tests.wire import RawClient
+from protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem
 
 pytestmark = [
@@ -80,12 +86,27 @@ def split_or_die(broker: Broker, topic: str) -> bool:
     return False
 
 
+def begin_or_die(broker: Broker, topic: str) -> bool:
+    """Have the server choose partitions; return whether it was answered."""
+    line = AlterableConfig(name="kawal.partition.autosplit.mode", config_operation=0, value="paused")
+    resource = AlterConfigsResource(resource_type=2, resource_name=topic, configs=[line])
+    with suppress(OSError, EOFError, AssertionError):
+        client = RawClient(broker)
+        client.send(IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1)
+        (answer,) = client.receive().responses
+        return not answer.error_code
+    return False
+
+
+Ask = Callable[[Broker, str], bool]
+
+
 def read_in_order(broker: Broker, topic: str) -> dict[bytes, list[int]]:
-    """Return the numbers of each key: those of partition 0, and then those of its child."""
+    """Return the numbers of each key: those of the first partitions, and then those of what came after."""
     found: dict[bytes, list[int]] = {key: [] for key in KEYS}
-    rows = tree(broker, topic)
+    partitions = partitions_of(broker, topic)
     with open_consumer(broker, enable_partition_eof="true") as consumer:
-        for partition in sorted({row["partition"] for row in rows}):
+        for partition in partitions:
             consumer.assign([TopicPartition(topic, partition, 0)])
             while True:
                 message = consumer.poll(20)
@@ -97,9 +118,21 @@ def read_in_order(broker: Broker, topic: str) -> dict[bytes, list[int]]:
     return found
 
 
-def test_a_split_is_whole_or_not_there_before_whichever_disk_call_the_server_is_killed(
-    start_broker: StartBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def partitions_of(broker: Broker, topic: str) -> list[int]:
+    """Return the partitions of a topic, in order."""
+    with open_consumer(broker) as consumer:
+        return sorted(consumer.list_topics(topic, 30).topics[topic].partitions)
+
+
+@pytest.mark.parametrize(
+    ("ask", "partitions"), [(split_or_die, 1), (begin_or_die, 2)], ids=["split", "barrier over two logs"]
+)
+def test_new_partitions_are_all_there_or_none_before_whichever_disk_call_the_server_is_killed(
+    start_broker: StartBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Ask, partitions: int
 ) -> None:
+    settings = {name.replace("_", "."): value for name, value in SPLITTING.items()}
+    if ask is begin_or_die:
+        del settings["kawal.partition.autosplit.mode"]
     module, arm = tmp_path / "counting", tmp_path / "arm"
     module.mkdir()
     (module / "sitecustomize.py").write_text(COUNTING)
@@ -109,13 +142,13 @@ def test_a_split_is_whole_or_not_there_before_whichever_disk_call_the_server_is_
     kills = whole = 0
     for calls in range(1, CALLS_MAX):
         topic = f"killed-{calls}"
-        create_topic(broker, topic, 1, {name.replace("_", "."): value for name, value in SPLITTING.items()})
+        create_topic(broker, topic, partitions, settings)
         producer = make_producer(broker, enable_idempotence="true", reconnect_backoff_max_ms=200)
         produce(producer, topic, range(STEP))
         assert producer.flush(30) == 0
         (tmp_path / "made").write_text(str(calls))
         (tmp_path / "made").rename(arm)
-        answered = split_or_die(broker, topic)
+        answered = ask(broker, topic)
         # The retry of what is on its way straddles the kill, and the split.
         produce(producer, topic, range(STEP, 2 * STEP))
         flushing = threading.Thread(target=producer.flush, args=(60,))
@@ -129,7 +162,9 @@ def test_a_split_is_whole_or_not_there_before_whichever_disk_call_the_server_is_
         flushing.join(90)
         produce(producer, topic, range(2 * STEP, 3 * STEP))
         assert producer.flush(60) == 0
-        is_split = len({row["partition"] for row in tree(broker, topic)}) == 2
+        count = len(partitions_of(broker, topic))
+        assert count in (partitions, 2 * partitions)
+        is_split = count > partitions
         assert is_split or not answered, "a split that was answered is gone"
         whole += is_split
         assert read_in_order(broker, topic) == {key: list(range(3 * STEP)) for key in KEYS}, calls

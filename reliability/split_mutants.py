@@ -72,14 +72,6 @@ MUTANTS: Final = (
         "    return None", (GROUPS,),
     ),
     Mutant(
-        "a partition is split while its log is read again", "broker/catalogue/split_rules.py",
-        '        if partition.vnode.log.state != "OPEN":', "        if False:", (SPLITS, GROUPS),
-    ),
-    Mutant(
-        "writes do not wait for what closed partitions got", CLOSED,
-        "        if parent.high_watermark < min(cut, parent.log_end):", "        if False:", (SPLITS,),
-    ),
-    Mutant(
         "a batch from before the closing is not recognised later", CLOSED,
         "        if isinstance(before, Duplicate) or not is_known:", "        if not is_known:",
         (SPLITS,),

@@ -55,7 +55,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         f"{BROKER}/storage/test_moved_parts.py::"
         "test_a_divided_batch_lies_in_one_frame_whatever_is_in_it_already",
         "compat_tests/test_partition_splits_killed.py::"
-        "test_a_split_is_whole_or_not_there_before_whichever_disk_call_the_server_is_killed",
+        "test_new_partitions_are_all_there_or_none_before_whichever_disk_call_the_server_is_killed",
     ),
     "never twice in a partition": (
         f"{ROUTING}::test_a_repetition_of_a_batch_from_before_a_split_is_recognised",

@@ -25,8 +25,7 @@ def earlier_objects() -> Iterator[None]:
 
 def open_paths(disk: MemoryDisk) -> list[str]:
     """Return the paths of all open files."""
-    if disk._open_files:
-        gc.collect()  # it takes long where many tests have run: only if there may be something to find
+    gc.collect()
     return sorted(file.path for file in disk._open_files)
 
 
