@@ -253,7 +253,7 @@ class MemoryLimits(Generic[HolderT]):
             self.heavy = connection
 
     def may_be_heavy(self, connection: HolderT) -> bool:
-        """Whether its next request may be heavy: no other one is in work, and it is nobody else's turn."""
+        """Whether its next request may be heavy: none is in work, and no other connection has its turn."""
         first = self.heavy_next if self.heavy is None else self.heavy
         return first is None or first is connection
 
