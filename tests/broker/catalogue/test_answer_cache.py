@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from broker.catalogue import answer_cache
 from broker.catalogue.answer_cache import AnswerCache
 from broker.catalogue.catalogue_records import GroupConfigs
 from broker.catalogue.topics import Catalogue
-from broker.loop.slices import Steps, Until, WaitingSteps, run_here
+from broker.loop.slices import Steps, Until, all_here, run_here
 from protocol.messages.metadata import MetadataResponse
 
 VERSION = 9
@@ -28,26 +26,15 @@ class Maker:
         return MetadataResponse(brokers=[], cluster_id="x" * 100, topics=[])
 
 
-def run(steps: WaitingSteps) -> Any:
-    """Run steps that wait for nothing but their thread."""
-    while True:
-        try:
-            waits = next(steps)
-        except StopIteration as end:
-            return end.value
-        if waits is not None:
-            waits.start(lambda: None)
-
-
 def test_an_answer_is_made_anew_only_after_a_change() -> None:
     catalogue, maker = Catalogue(), Maker()
     cache = AnswerCache(catalogue)
-    first = run(cache.answer("key", maker, VERSION, run_here))
-    assert run(cache.answer("key", maker, VERSION, run_here)) is first
+    first = all_here(cache.answer("key", maker, VERSION, run_here))
+    assert all_here(cache.answer("key", maker, VERSION, run_here)) is first
     assert maker.begun == 1
-    run(cache.answer("other key", maker, VERSION, run_here))
+    all_here(cache.answer("other key", maker, VERSION, run_here))
     catalogue.replay(GroupConfigs(group="g", configs={}))
-    assert run(cache.answer("key", maker, VERSION, run_here)) is not first
+    assert all_here(cache.answer("key", maker, VERSION, run_here)) is not first
     assert maker.begun == 3
 
 
@@ -55,9 +42,9 @@ def test_a_lost_change_counts_as_a_change() -> None:
     catalogue, maker = Catalogue(), Maker()
     cache = AnswerCache(catalogue)
     planned = catalogue.plan(GroupConfigs(group="g", configs={"k": "v"}))
-    run(cache.answer("key", maker, VERSION, run_here))
+    all_here(cache.answer("key", maker, VERSION, run_here))
     planned.undo()
-    run(cache.answer("key", maker, VERSION, run_here))
+    all_here(cache.answer("key", maker, VERSION, run_here))
     assert maker.begun == 2
 
 
@@ -75,8 +62,8 @@ def test_one_that_waits_goes_on_when_the_maker_leaves() -> None:
     assert maker.begun == 1
     making.close()
     assert resumed == [0, 1, 2]
-    answer = run(waiting[0])
-    assert run(waiting[1]) is run(waiting[2]) is answer
+    answer = all_here(waiting[0])
+    assert all_here(waiting[1]) is all_here(waiting[2]) is answer
     assert maker.begun == 2
 
 
@@ -85,11 +72,11 @@ def test_answers_are_kept_up_to_a_size_and_the_newest_always(monkeypatch: pytest
     maker = Maker()
     cache = AnswerCache(Catalogue())
     for key in (1, 2, 3, 3, 2):
-        run(cache.answer(key, maker, VERSION, run_here))
+        all_here(cache.answer(key, maker, VERSION, run_here))
     assert maker.begun == 3
-    run(cache.answer(1, maker, VERSION, run_here))
+    all_here(cache.answer(1, maker, VERSION, run_here))
     assert maker.begun == 4
     monkeypatch.setattr(answer_cache, "CACHE_BYTES_MAX", 1)
     for key in (4, 4):
-        run(cache.answer(key, maker, VERSION, run_here))
+        all_here(cache.answer(key, maker, VERSION, run_here))
     assert maker.begun == 5
