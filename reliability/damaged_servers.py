@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple, cast
@@ -35,7 +36,7 @@ from tests.sim.full_store import (
     Verdict,
     facts_of,
     full_repair,
-    full_verdict,
+    full_verdicts,
     judge_repaired,
     judged,
     made_full,
@@ -105,9 +106,10 @@ def try_state(store: FullStore, state: State, place: Place, start_ms: int) -> st
     """
     disk = state.disk()
     write_out(disk, place.data)
-    verdict = full_verdict(disk, store.expected, start_ms)
-    for _ in range(STARTS):
+    verdicts = list(islice(full_verdicts(disk, store.expected, start_ms), STARTS))
+    for verdict in verdicts:
         ask_damaged(store, verdict, place)
+    verdict = verdicts[0]
     if verdict.outcome == "as it was":
         return verdict.outcome
     wanted = full_repair(disk, store.expected, damaged=state.what, start_ms=start_ms)
