@@ -27,6 +27,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.catalogue.outlets import open_outlet_of, outlet_of, router_of
 from broker.catalogue.queue_lengths import check_length, has_length
 from broker.catalogue.topic import SERVER_TOPICS
 from broker.catalogue.view_admin import check_writable
@@ -38,7 +39,6 @@ from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices, i
 from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch
 from broker.storage.batch_changes import Rewriting
-from broker.storage.closed import open_outlet_of, outlet_of
 from broker.storage.deduplication import Placement, targets_of
 from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
 from broker.storage.pending_produce import (
@@ -50,7 +50,6 @@ from broker.storage.pending_produce import (
     partition_count,
 )
 from broker.storage.produce_times import ReadTimes, UnreadTimes
-from broker.storage.routing import router_of
 from broker.storage.value_inspection import inspected
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import (

@@ -7,8 +7,8 @@ All of that lies in one frame of one log. But clients go on to count sequences w
 to the successor, too, with a sequence of its own. So the entry has the producer's id with a bit that ids
 never have: two sequences, in one partition, that do not meet. What was written before the closing is known by
 the producer's state in the closed partition; nothing adds to that any more but markers of transactions, which
-raise its epoch. That state must be durable before the first batch is taken here (`undurable`): else a crash
-could lose a batch that later ones, which are in another log, were checked to follow.
+raise its epoch. That state must be durable before the first batch is taken here (outlets.py in the
+catalogue): else a crash could lose a batch that later ones, which are in another log, were checked to follow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from broker.errors import RequestError, storage_error
+from broker.errors import storage_error
 from broker.loop.slices import Until
 from broker.storage.deduplication import Judged
 from protocol.error_codes import ErrorCode
@@ -26,8 +26,6 @@ from wal.producer_errors import OutOfOrderSequence
 from wal.stream_producers import Duplicate, New, ProducerStamp
 
 if TYPE_CHECKING:
-    from broker.catalogue.topic import Topic
-    from broker.catalogue.topic_directory import TopicDirectory
     from broker.storage.partition import Partition
     from broker.storage.vnode import Vnode
 
@@ -82,49 +80,6 @@ def all_moved(new: Judged, outlet: int, count: int) -> Judged:
         return new
     writes = new.moved_writes if new.write is None else {**new.moved_writes, outlet: new.write}
     return Judged(new.dropped, None, tuple(sorted((*new.moved, (outlet, left)))), writes)
-
-
-def undurable(topic: Topic, topics: TopicDirectory) -> Vnode | None:
-    """Return a vnode whose commit decides whether the topic can be written to (`check_settled`), or None."""
-    tree = topic.tree
-    if tree is None or tree.is_settled:
-        return None
-    parents = [
-        (split.cut, topics.partition(topic, split.parent))
-        for split in tree.successions
-        if topic.outlet_of(split.parent) != split.parent
-    ]
-    for cut, parent in parents:
-        if parent.high_watermark < min(cut, parent.log_end):
-            return parent.vnode
-    tree.is_settled = all(parent.vnode.log.state != "FAILED" for _, parent in parents)
-    return None
-
-
-def check_settled(topic: Topic) -> None:
-    """Refuse writes while the log of a closed partition has failed: what it took back may be there after all.
-
-    To be called when there is nothing `undurable`.  Raises: RequestError(KAFKA_STORAGE_ERROR).
-    """
-    if topic.tree is not None and topic.tree.successions and not topic.tree.is_settled:
-        raise RequestError(
-            ErrorCode.KAFKA_STORAGE_ERROR,
-            f"the log of a partition of topic {topic.name!r} that others take the place of has failed, and is"
-            " read again; try again",
-        )
-
-
-def outlet_of(partition: Partition, topics: TopicDirectory) -> Partition:
-    """Return the partition that takes what is sent to this one: itself, unless it is closed."""
-    topic, index = partition.topic, partition.index
-    outlet = topic.outlet_of(index)
-    return partition if outlet == index else topics.partition(topic, outlet)
-
-
-def open_outlet_of(partition: Partition, topics: TopicDirectory) -> Partition:
-    """Return the partition that takes what is sent to this one.  Raises: RequestError, as `check_settled`."""
-    check_settled(partition.topic)
-    return outlet_of(partition, topics)
 
 
 def until_durable(vnode: Vnode, now_ms: int) -> Until:

@@ -16,16 +16,12 @@ So moved batches need no sequence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from broker.config.topic_settings import TopicSettings
 from broker.storage.inspection import Keys
 from broker.storage.partition import Partition
 from groups.partition_tree import PartitionTree, hash_of
-
-if TYPE_CHECKING:
-    from broker.catalogue.topic_directory import TopicDirectory
 
 Moved = tuple[tuple[int, tuple[int, ...]], ...]
 """The records, by index in the batch, that go to each of some partitions."""
@@ -46,15 +42,6 @@ class Router(NamedTuple):
         if not self.settings.binds:
             return self.tree.of(hashed)
         return self.tree.leaf(self.tree.root_of(chosen if bound is None else bound), hashed)
-
-
-def router_of(sent_to: Partition, topics: TopicDirectory, settings: TopicSettings) -> Router | None:
-    """Return the router for a batch that was sent to a partition; None if its topic needs none."""
-    if not settings.routes_records:
-        return None
-    topic, index = sent_to.topic, sent_to.index
-    closed = sent_to if topic.outlet_of(index) != index else None
-    return Router(topics.tree(topic), partial(topics.partition, topic), settings, closed)
 
 
 def moved_by_key(keys: Keys, chosen: int, tree: PartitionTree) -> Moved:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 from broker.catalogue.catalogue_records import PartitionsAdded, PartitionSplit
 from broker.catalogue.guards import check_room
 from broker.catalogue.metadata import Metadata
+from broker.catalogue.outlets import undurable
 from broker.catalogue.split_plan import split_of
 from broker.catalogue.split_rules import check_ends, splits
 from broker.config.split_keys import ACTIVE_KEY, MODE_KEY
 from broker.errors import RequestError
 from broker.loop.loop import Loop
 from broker.loop.slices import Until
-from broker.storage.closed import undurable, until_durable
+from broker.storage.closed import until_durable
 from broker.storage.inspection import NO_KEYS
 from broker.upkeep.partition_load import PartitionLoad
 from broker.upkeep.tree_rows import tree_rows
