@@ -1,4 +1,4 @@
-"""What is sent to a closed partition is stored by its successor, as soon as it is known what comes before."""
+"""Outlets of closed partitions: they store what is sent there, once it is known what comes before."""
 
 from __future__ import annotations
 
