@@ -80,8 +80,8 @@ types: $(DEVELOP)
 	$(BIN)/mypy
 
 imports: $(DEVELOP)
-	$(BIN)/lint-imports
-	$(BIN)/lint-imports --config .importlinter-types
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --config .importlinter-types
 
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)
