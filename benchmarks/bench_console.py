@@ -3,7 +3,8 @@
     first    the first page with all that it loads: bytes as they are sent, requests; its start and memory
     lists    a page of 10,000 topics and of 10,000 groups: bytes, and processor time of console and gateway
     search   a search through 1,000,000 records: processor time of the console and its process
-    produce  p99 of records at 1,000 a second while three consoles search, by that without, in turns
+    produce  p99 of records at 1,000 a second while three consoles search, by that without, in turns;
+             and beside three processes that only count, of the priority of searches: what the machine adds
     start    the time until `kawal serve` is ready, with the console's address and without, in turns
 
 The gateway is Kawal alone: there is no console in Kafka. Figures are medians of the rounds. Exit code 1: a
@@ -20,7 +21,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -46,6 +48,7 @@ from protocol.messages.offset_commit import (
 COLUMNS: Final = {"kawal.columns": "id bigint, carrier string, delay int"}
 SEARCHES: Final = 3
 RATE: Final = 1_000
+COUNTING: Final = "from console.web.search_worker import go_last; go_last()\nn = 0\nwhile True: n += 1"
 AT_ONCE: Final = 500
 """Topics of one request to create them."""
 
@@ -247,20 +250,37 @@ def produce(server: Server, quick: bool) -> Figures:
     fill(server, 50_000 if quick else 1_000_000)
     create_topic(server, "paced", 1)
     seconds, turns = (2, 1) if quick else (10, 3)
-    p99: dict[bool, list[float]] = {False: [], True: []}
     with ExitStack() as stack:
         consoles = [stack.enter_context(console_of(server)) for _ in range(SEARCHES)]
         paced(server, "paced", 1)
+        besides: dict[str, Callable[[], AbstractContextManager[None]]] = {
+            "": nullcontext,
+            " beside three searches": partial(searching, consoles),
+            " beside three that count": counting,
+        }
+        p99: dict[str, list[float]] = {beside: [] for beside in besides}
         for _ in range(turns):
-            for busy in (False, True):
-                with searching(consoles if busy else []):
-                    p99[busy].append(quantiles(paced(server, "paced", seconds), n=100)[98])
-    without, beside = median(p99[False]), median(p99[True])
-    return {
-        "produce p99, ms": without,
-        "produce p99 beside three searches, ms": beside,
-        "produce p99 beside three searches, by that without": beside / without,
+            for beside, load in besides.items():
+                with load():
+                    p99[beside].append(quantiles(paced(server, "paced", seconds), n=100)[98])
+    found = {beside: median(times) for beside, times in p99.items()}
+    ratios = {
+        f"produce p99{beside}, by that without": found[beside] / found[""] for beside in found if beside
     }
+    return {f"produce p99{beside}, ms": value for beside, value in found.items()} | ratios
+
+
+@contextmanager
+def counting() -> Iterator[None]:
+    """Have as many processes count all the time, with the priority of searches, in sessions of their own."""
+    commands = [[sys.executable, "-c", COUNTING]] * SEARCHES
+    processes = [subprocess.Popen(command, start_new_session=True) for command in commands]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 @contextmanager

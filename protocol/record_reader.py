@@ -29,7 +29,7 @@ _VARLONG_BITS: Final = 64
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 # The value of one byte below 128 as a zigzag varint.
-_ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
+ZIGZAG: Final = tuple(byte >> 1 ^ -(byte & 1) for byte in range(128))
 _HEADER_ENTRY_BYTES_MIN: Final = 2
 _new_tuple: Final = tuple.__new__
 _TYPE: Final = struct.Struct(">hh")
@@ -149,7 +149,7 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
     try:
         for number in range(header.record_count):
             if (low := body[at]) < 128:
-                end = at + 1 + _ZIGZAG[low]
+                end = at + 1 + ZIGZAG[low]
                 at += 2
             elif (high := body[at + 1]) < 128:
                 end = at + 2 + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
@@ -159,13 +159,13 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
                 end = at + length
                 at += 1
             if (low := body[at]) < 128:
-                timestamp = base_timestamp + _ZIGZAG[low]
+                timestamp = base_timestamp + ZIGZAG[low]
                 at += 1
             else:
                 timestamp, at = read_varint(body, at, _VARLONG_BITS)
                 timestamp += base_timestamp
             if (low := body[at]) < 128:
-                delta = _ZIGZAG[low]
+                delta = ZIGZAG[low]
                 at += 1
             elif (high := body[at + 1]) < 128:
                 delta = (pair := high << 7 | low & 127) >> 1 ^ -(pair & 1)
@@ -196,7 +196,7 @@ def record_keys(header: BatchHeader, body: bytes) -> list[bytes | None]:
     try:
         for _ in range(header.record_count):
             if (low := body[at]) < 128:
-                end = at + 1 + _ZIGZAG[low]
+                end = at + 1 + ZIGZAG[low]
                 at += 2
             elif (high := body[at + 1]) < 128:
                 end = at + 2 + ((pair := high << 7 | low & 127) >> 1 ^ -(pair & 1))
@@ -212,7 +212,7 @@ def record_keys(header: BatchHeader, body: bytes) -> list[bytes | None]:
                 at += 1
             at += 1
             if (length := body[at]) < 128:
-                length = _ZIGZAG[length]
+                length = ZIGZAG[length]
                 at += 1
             else:
                 length, at = read_varint(body, at)
@@ -234,13 +234,13 @@ def records_in(header: BatchHeader, body: bytes) -> Iterator[Record]:
     try:
         for offset, timestamp, at, end in record_heads(header, body):
             if (length := body[at]) < 128:
-                length = _ZIGZAG[length]
+                length = ZIGZAG[length]
                 at += 1
             else:
                 length, at = read_varint(body, at)
             key = None if length < 0 else body[at : (at := at + length)]
             if (length := body[at]) < 128:
-                length = _ZIGZAG[length]
+                length = ZIGZAG[length]
                 at += 1
             elif (high := body[at + 1]) < 128:
                 length = (pair := high << 7 | length & 127) >> 1 ^ -(pair & 1)
@@ -281,7 +281,7 @@ def read_varint(body: bytes, at: int, bits: int = _VARINT_BITS) -> tuple[int, in
     """Read a zigzag varint; return (value, position after it). Raises: IndexError at the end; Malformed."""
     byte = body[at]
     if byte < 128:
-        return _ZIGZAG[byte], at + 1
+        return ZIGZAG[byte], at + 1
     number, shift, start = byte & 127, 7, at
     while True:
         at += 1

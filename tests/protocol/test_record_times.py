@@ -21,21 +21,34 @@ RECORDS = st.lists(
 )
 
 
-@given(made=RECORDS, codec=st.sampled_from(list(Codec)), base=st.integers(0, 2**40))
-def test_they_are_those_of_the_records(made: list[tuple[int, bytes, bool]], codec: Codec, base: int) -> None:
+def times_of(batch: bytearray, count: int = RECORDS_PER_STEP) -> list[tuple[int, int]]:
+    return [pair for times in record_times(batch, count) for pair in zip(*times, strict=True)]
+
+
+@given(
+    made=RECORDS,
+    codec=st.sampled_from(list(Codec)),
+    base=st.integers(0, 2**40),
+    part_bytes=st.integers(1, 90),
+)
+def test_they_are_those_of_the_records(
+    made: list[tuple[int, bytes, bool]], codec: Codec, base: int, part_bytes: int
+) -> None:
     records = [
         Record(base + number, time_ms, None, None if is_null else value)
         for number, (time_ms, value, is_null) in enumerate(made)
     ]
     batch = encode_batch(records, codec=codec, base_offset=base)
-    assert list(record_times(batch)) == [
-        (record.offset, record.timestamp_ms) for record in iter_records(batch)
-    ]
+    expected = [(record.offset, record.timestamp_ms) for record in iter_records(batch)]
+    assert times_of(batch) == expected
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("protocol.decompressed_parts.PART_BYTES", part_bytes)
+        assert times_of(batch) == expected
 
 
 def test_the_append_time_counts_for_every_record() -> None:
     batch = encode_batch([Record(n, n, None, b"x") for n in range(3)], append_time_ms=77)
-    assert list(record_times(batch)) == [(0, 77), (1, 77), (2, 77)]
+    assert times_of(batch) == [(0, 77), (1, 77), (2, 77)]
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
@@ -51,9 +64,24 @@ def test_a_batch_that_no_reader_would_open_at_once_is_walked(codec: Codec) -> No
 def test_a_long_lookup_is_made_of_steps() -> None:
     count = 3 * RECORDS_PER_STEP + 1
     batch = encode_batch([Record(n, n, None, None) for n in range(count)], codec=Codec.ZSTD)
-    assert len(list(timestamp_steps(batch, count - 1))) == 3
+    assert len(list(timestamp_steps(batch, count - 1))) >= 3
+    assert max(len(times.offsets) for times in record_times(batch, RECORDS_PER_STEP)) == RECORDS_PER_STEP
     assert len(list(timestamp_steps(batch, 0))) == 0
     assert len(list(timestamp_steps(batch, count))) == 0
+
+
+def test_a_lookup_that_the_first_record_answers_reads_few() -> None:
+    batch = encode_batch([Record(n, n, None, None) for n in range(1_000)])
+    assert len(next(record_times(batch, RECORDS_PER_STEP)).offsets) < 100
+
+
+def test_records_before_a_damaged_one_are_found() -> None:
+    batch = encode_batch([Record(n, n, None, None) for n in range(200)])
+    last_bytes = 9  # length, attributes, 2 of the timestamp, 2 of the offset, no key, no value, no headers
+    damaged = changed(batch, len(batch) - last_bytes, ">B", 0x01)
+    assert find_timestamp(damaged, 198) == (198, 198)
+    with pytest.raises(Malformed, match="record 199 .* by its length"):
+        find_timestamp(damaged, 199)
 
 
 def changed(batch: bytearray, position: int, layout: str, value: int) -> bytearray:
@@ -82,8 +110,8 @@ def whole() -> bytearray:
 )
 def test_damaged_records_are_malformed(batch: bytearray, problem: str) -> None:
     with pytest.raises(Malformed, match=problem):
-        list(record_times(batch))
+        times_of(batch)
 
 
 def test_a_batch_without_records_has_no_times() -> None:
-    assert list(record_times(changed(whole(), 57, ">i", 0))) == []
+    assert times_of(changed(whole(), 57, ">i", 0)) == []
