@@ -80,7 +80,7 @@ def test_records_before_a_damaged_one_are_found() -> None:
     last_bytes = 9  # length, attributes, 2 of the timestamp, 2 of the offset, no key, no value, no headers
     damaged = changed(batch, len(batch) - last_bytes, ">B", 0x01)
     assert find_timestamp(damaged, 198) == (198, 198)
-    with pytest.raises(Malformed, match="record 199 .* by its length"):
+    with pytest.raises(Malformed, match=r"record 199 .* by its length"):
         find_timestamp(damaged, 199)
 
 
