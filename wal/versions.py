@@ -184,8 +184,15 @@ def _damaged(frame: FrameRef, problem: str) -> LogDamaged:
 
 
 def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
-    """Return the version after the newest frame with records of a wanted stream, or the first version."""
+    """Return the version after the newest frame with records of a wanted stream, or the first version.
+
+    A deleted segment before the others may have had such a frame: then it is the version after that segment.
+    """
+    later = state.segments.all[-1] if state.segments.all else None
     for segment in reversed(state.segments.all):
+        if later is not None and segment is not later and segment.next_version < later.base_version:
+            return later.base_version
+        later = segment
         index = index_of(state, segment)
         newest = -1
         for stream_id in index.stream_ids():

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from protocol.record_headers import encoded_header
 from protocol.record_writer import VARINTS
+from wal.format import COPIES_BIT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from broker.catalogue.topics import Catalogue, Topic
 
 TOPIC_HEADER: Final = "kawal.topic"
@@ -80,6 +83,20 @@ class StreamOwners:
             return False
         return stream_id - self._starts[place] < self._runs[place][2]
 
+    def ever_owned(self) -> Callable[[int], bool]:
+        """Return what tells whether a stream has an owner now, or may have had one that was deleted since."""
+        internal = [topic for topic in self._catalogue.by_name.values() if topic.internal]
+        others = {
+            stream_id
+            for topic in internal
+            for _, first_stream, count in runs_of(topic)
+            for stream_id in range(first_stream, first_stream + count)
+        }
+        one = self._one
+        return lambda stream_id: (
+            not stream_id & COPIES_BIT and stream_id not in others and one in (None, stream_id)
+        )
+
     def _find(self, stream_id: int) -> Owner | None:
         if not self.owns(stream_id):
             return None
@@ -93,10 +110,17 @@ class StreamOwners:
         for topic in self._catalogue.by_name.values():
             if topic.view is not None or topic.internal or topic.database != self._database:
                 continue
-            ends = [first for first, _ in topic.ranges[1:]] + [topic.planned_count]
-            for (first, first_stream), end in zip(topic.ranges, ends, strict=True):
-                runs.append((first_stream, (topic, first, end - first)))
+            runs += [(first_stream, (topic, first, count)) for first, first_stream, count in runs_of(topic)]
         runs.sort(key=lambda run: run[0])
         self._starts = [start for start, _ in runs]
         self._runs = [run for _, run in runs]
         self._known = {}
+
+
+def runs_of(topic: Topic) -> list[tuple[int, int, int]]:
+    """Return the runs of a topic's streams that were made together: first partition, first stream, count."""
+    ends = [first for first, _ in topic.ranges[1:]] + [topic.planned_count]
+    return [
+        (first, first_stream, end - first)
+        for (first, first_stream), end in zip(topic.ranges, ends, strict=True)
+    ]

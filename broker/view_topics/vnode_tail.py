@@ -4,6 +4,9 @@ A vnode's versions continue with records of internal topics and with the vnode's
 shows.  A view that ended there would have a tail that its readers never reach. So it ends after a frame with
 a record of a topic (or a change of a topic, for views that show those), and before the first record whose
 transaction is undecided.
+
+An end never goes back, or readers that have come to it would begin anew: at a start, too, it comes after the
+records of topics that were deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ class VnodeTail:
     def __init__(self, log: VnodeLog, owners: StreamOwners) -> None:
         self._log = log
         self._owners = owners
-        self._scanned = log.end_of_frames_with(owners.owns)
+        self._scanned = log.end_of_frames_with(owners.ever_owned())
         self._data_end = self._change_end = self._scanned
         # The first undecided offset of each stream that has one, and its version.
         self._undecided: dict[int, tuple[int, int]] = {}
@@ -79,7 +82,7 @@ class VnodeTail:
         touched: set[int] = set()
         for number, frame in enumerate(log.frames(self._scanned)):
             if number >= FRAMES_MAX:
-                self._data_end = max(self._data_end, log.end_of_frames_with(self._owners.owns))
+                self._data_end = max(self._data_end, log.end_of_frames_with(self._owners.ever_owned()))
                 # The index does not know the places of changes.
                 self._change_end = log.next_version
                 touched.update(log.undecided_streams())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -93,6 +94,54 @@ def test_a_topic_made_later_is_shown_and_a_deleted_one_is_not() -> None:
     assert [record.value for record in read_all(client)] == [b"new"]
     gateway.restart()
     assert [record.value for record in read_all(gateway.client())] == [b"new"]
+
+
+@pytest.mark.parametrize("stop", [Gateway.restart, Gateway.crash])
+def test_the_end_stays_when_the_topic_with_the_newest_records_is_deleted(
+    stop: Callable[[Gateway], None],
+) -> None:
+    """Readers that have come to the end would find their offset out of range, and begin anew."""
+    gateway, client = database()
+    send(client, "a", batch(b"kept"))
+    send(client, "b", batch(b"gone"))
+    end = fetch(client, "all").high_watermark
+    gateway.broker.delete_topic(gateway.broker.find_topic("b"), gateway.now_ms)
+    gateway.settle()
+    stop(gateway)
+    assert fetch(gateway.client(), "all", end).error_code == ErrorCode.NONE
+    send(gateway.client(), "a", batch(b"next"))
+    assert [record.value for record in read_all(gateway.client(), offset=end)] == [b"next"]
+
+
+def test_the_end_stays_when_the_segment_with_the_newest_records_is_deleted() -> None:
+    gateway = Gateway(
+        kawal_vnodes=1,
+        kawal_segment_bytes=20_000,
+        log_segment_delete_delay_ms=0,
+        log_retention_check_interval_ms=10**9,
+    )
+    client = gateway.client()
+    make_view(client, "all", "DATABASE default")
+    for name in ("a", "b", "__consumer_offsets"):
+        create(client, name)
+    send(client, "a", batch(b"kept"))
+    for _ in range(10):
+        send(client, "b", batch(b"x" * 8_000))
+    end = fetch(client, "all").high_watermark
+    internal = gateway.partition("__consumer_offsets")
+    for _ in range(10):
+        internal.vnode.log.append(internal.stream_id, batch(b"x" * 8_000))
+        gateway.settle()
+    asked = DeleteRecordsPartition(partition_index=0, offset=-1)
+    topic = DeleteRecordsTopic(name="b", partitions=[asked])
+    client.call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
+    gateway.advance(10_000)
+    pairs = list(pairwise(internal.vnode.log.frames(0)))
+    assert any(left.next_version < right.base_version for left, right in pairs), "segments were deleted"
+    gateway.restart()
+    assert fetch(gateway.client(), "all").high_watermark >= end
+    assert fetch(gateway.client(), "all", end).error_code == ErrorCode.NONE
+    assert [record.value for record in read_all(gateway.client())] == [b"kept"]
 
 
 def test_nothing_the_view_does_not_show_makes_a_tail() -> None:
