@@ -23,12 +23,6 @@ VIEWS = {
     "only_meta": "DATABASE default ONLY META",
     "query": "SELECT * FROM a",
 }
-SETTINGS = {
-    "kawal_vnodes": 1,
-    "kawal_segment_bytes": 20_000,
-    "log_segment_delete_delay_ms": 0,
-    "log_retention_check_interval_ms": 10**9,
-}
 
 
 class Ends:
@@ -36,10 +30,16 @@ class Ends:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
-        self.gateway = Gateway(**SETTINGS)
+        self.gateway = Gateway(
+            kawal_vnodes=1,
+            kawal_segment_bytes=20_000,
+            log_segment_delete_delay_ms=0,
+            log_retention_check_interval_ms=10**9,
+        )
         client = self.gateway.client()
-        for name in ("a", "b", "__consumer_offsets"):
-            create(client, name, **{"kawal.columns": "id bigint"} if name == "a" else {})
+        create(client, "a", kawal_columns="id bigint")
+        for name in ("b", "__consumer_offsets"):
+            create(client, name)
         for name, text in VIEWS.items():
             make_view(client, name, text)
         self.seen = dict.fromkeys(VIEWS, 0)
