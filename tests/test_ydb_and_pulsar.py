@@ -120,6 +120,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
     "batch index -1": (f"{LOOKUPS}::test_each_message_has_an_id_that_leads_back_to_it",),
     "a partition is a series of ledgers, one open": (
         f"{LOOKUPS}::test_the_ledger_is_the_leader_epoch_of_the_batch",
+        f"{BROKER}/upkeep/test_ledgers_topic.py::test_a_ledger_is_told_when_it_begins_and_when_it_ends",
     ),
     "a ledger has one partition only": (f"{LEDGERS}::test_rolls_are_leader_epochs_of_their_stream_alone",),
     "entry ids grow in a ledger": (f"{LEDGERS}::test_the_first_batch_is_entry_0_of_ledger_0",),

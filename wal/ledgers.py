@@ -22,8 +22,9 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntFlag
+from itertools import count
 from typing import Final, NamedTuple
 
 from wal.format import MetaKind
@@ -39,6 +40,8 @@ LEDGERS_MAX: Final = 10_000
 writes all of them."""
 
 MARK: Final = struct.Struct("<BBiqqqqq")
+
+_changes = count(1)
 
 
 class Flags(IntFlag):
@@ -102,6 +105,18 @@ def read_mark(payload: bytes | memoryview) -> Mark:
     return Mark._make(MARK.unpack(payload)[1:])
 
 
+class Span(NamedTuple):
+    """A ledger as others see it; the last one is open, and has no end yet."""
+
+    ledger_id: int
+    first_offset: int
+    end_offset: int | None
+    entries: int | None
+    """None where a repair has lost some of them, or the place where it began."""
+    size_bytes: int | None
+    begun_ms: int
+
+
 class Interval(NamedTuple):
     """Two neighbouring marks; the entries between them are counted from either."""
 
@@ -123,6 +138,7 @@ class Ledgers:
         "_next_bytes",
         "_next_is_unsure",
         "_next_ordinal",
+        "changes",
         "durable_bytes",
         "durable_ordinal",
         "is_unsure",
@@ -143,6 +159,8 @@ class Ledgers:
         self.durable_ordinal = 0
         """The number of durable entries since the stream began, and the size of their batches."""
         self.durable_bytes = 0
+        self.changes = next(_changes)
+        """A number that no other state of ledgers had: it changes with each beginning, end and deletion."""
         self.is_unsure = False
         """Whether a repair has lost entries since the last mark, so that the ordinal at the end is wrong."""
         self._head: Ledger | None = None
@@ -223,6 +241,7 @@ class Ledgers:
             while self.ledgers and self.ledgers[-1].start_offset >= mark.offset:
                 self.ledgers.pop()  # it never had an entry
             self.ledgers.append(mark.ledger())
+            self.changes = next(_changes)
         else:
             self._number(mark)
         if self.offsets and self.offsets[-1] == mark.offset:
@@ -240,6 +259,7 @@ class Ledgers:
             self.ledgers[row] = ledger._replace(
                 ordinal=mark.first_ordinal, begun_ms=mark.begun_ms, flags=int(Flags.UNCOUNTED)
             )
+            self.changes = next(_changes)
 
     def revert(self) -> None:
         """Take back all that is not durable."""
@@ -264,6 +284,7 @@ class Ledgers:
             self.ledgers.append(
                 Ledger(epoch, offset, self.durable_ordinal, self.durable_bytes, wall_ms, flags)
             )
+            self.changes = next(_changes)
         self.written(1, size_bytes)
         self.revert()
 
@@ -283,6 +304,7 @@ class Ledgers:
         ledgers = bisect_right(self.ledgers, log_start, key=_start_offset) - 1
         if ledgers > 0:
             del self.ledgers[:ledgers]
+            self.changes = next(_changes)
 
     # --- looking up --------------------------------------------------------------------------------------
 
@@ -304,6 +326,18 @@ class Ledgers:
         ledger = self.ledger_at(end_offset)
         is_lost = ledger is None or (ledger.start_offset == end_offset and ledger.flags & Flags.UNCOUNTED)
         return Interval(*start, end_offset, self.ordinals[row + 1], not is_lost)
+
+    def spans(self) -> Iterator[Span]:
+        """Yield the ledgers that are durable now, with what is known of their sizes, oldest first."""
+        ledgers = [*self.ledgers]
+        for ledger, following in zip(ledgers, [*ledgers[1:], None], strict=True):
+            end = entries = size_bytes = None
+            if following is not None:
+                end = following.start_offset
+                if not (ledger.flags & Flags.UNNUMBERED or following.flags & Flags.UNCOUNTED):
+                    entries = following.ordinal - ledger.ordinal
+                    size_bytes = following.start_bytes - ledger.start_bytes
+            yield Span(ledger.ledger_id, ledger.start_offset, end, entries, size_bytes, ledger.begun_ms)
 
     def ledger_at(self, offset: int) -> Ledger | None:
         """Return the ledger with the entry at an offset."""

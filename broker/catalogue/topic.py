@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC, TRANSACTIONS_TOPIC = "__consumer_offsets", "__transaction_state"
 SHARE_STATE_TOPIC = "__share_group_state"
-AUDIT_TOPIC, STORAGE_TOPIC = "__kawal_audit", "__kawal_storage_state"
-SERVER_TOPICS = frozenset({AUDIT_TOPIC, STORAGE_TOPIC})
+AUDIT_TOPIC, STORAGE_TOPIC, LEDGERS_TOPIC = "__kawal_audit", "__kawal_storage_state", "__kawal_ledgers"
+SERVER_TOPICS = frozenset({AUDIT_TOPIC, STORAGE_TOPIC, LEDGERS_TOPIC})
 """Topics that not even an administrator's tool may write."""
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC}) | SERVER_TOPICS
 

@@ -92,6 +92,7 @@ class Config:
     kawal_audit_sync: str = _of("kawal.audit.sync")
     kawal_audit_topic: bool = _of("kawal.audit.topic")
     kawal_storage_state_topic: bool = _of("kawal.storage.state.topic")
+    kawal_ledgers_topic: bool = _of("kawal.ledgers.topic")
     kawal_audit_when_full: str = _of("kawal.audit.when.full")
     # Topics
     num_partitions: int = _of("num.partitions")

@@ -21,8 +21,7 @@ from broker.config.share_keys import SHARE_KEYS
 from broker.config.token_keys import TOKEN_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
-DOUBLE = ConfigType.DOUBLE
-LONG, LIST = ConfigType.LONG, ConfigType.LIST
+DOUBLE, LONG, LIST = ConfigType.DOUBLE, ConfigType.LONG, ConfigType.LIST
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 KIB, MIB = 1 << 10, 1 << 20
 HOUR_MS = 3_600_000
@@ -48,8 +47,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Addresses clients are told to connect to, NAME://HOST:PORT by the names of `listeners`, or in their "
         "order where they have none; a listener without one tells the address the client connected to.",
         check=addresses_problem),
-    Key("node.id", INT, 1, "Id of this node in Metadata and DescribeCluster.",
-        minimum=0),
+    Key("node.id", INT, 1, "Id of this node in Metadata and DescribeCluster.", minimum=0),
     Key("broker.rack", STRING, None, "Rack of this node in Metadata."),
     Key("kawal.insecure", BOOLEAN, False,
         "Allow listeners that other machines can reach although no client is authenticated."),
@@ -178,6 +176,8 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         choices=("disk", "os")),
     Key("kawal.storage.state.topic", BOOLEAN, False,
         "Tell the state of each write-ahead log in the internal topic `__kawal_storage_state`."),
+    Key("kawal.ledgers.topic", BOOLEAN, False,
+        "Tell the ledgers of topics with kawal.message.ids in the internal topic `__kawal_ledgers`."),
     Key("kawal.flush.ms", INT, 50, "How often durability `os` syncs.",
         minimum=1, maximum=HOUR_MS, unit="ms", kafka="log.flush.interval.ms"),
     Key("kawal.vnodes", INT, 2,

@@ -143,6 +143,10 @@ def _start_what_is_asked_for(
         from broker.upkeep.storage_topic import StorageTopic
 
         StorageTopic(broker, broker, broker.vnodes)
+    if config.kawal_ledgers_topic:
+        from broker.upkeep.ledgers_topic import LedgersTopic
+
+        LedgersTopic(broker, broker, broker.vnodes)
     if any(spec.protocol.sasl for spec in config.specs):
         from broker.server.login_setup import open_logins
 

@@ -55,6 +55,7 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
     "auto.create.topics.enable": ("true", "false"),
     "max.incremental.fetch.session.cache.slots": ("3", "1000"),
     "kawal.storage.state.topic": ("true", "false"),
+    "kawal.ledgers.topic": ("true", "false"),
     "kawal.audit.topic": ("true", "false"),
     "group.share.record.lock.duration.ms": ("15000", "30000"),
     "kawal.durability": ("disk", "disk", "os"),

@@ -24,11 +24,13 @@ from broker.coordinators.poll_watch import PollWatch
 from broker.loop.internal_errors import ErrorPlace
 from broker.upkeep import storage_topic
 from broker.upkeep.compaction import CompactionTask
+from broker.upkeep.ledgers_topic import LedgersTopic
 from broker.upkeep.remote_copy import RemoteCopy
 from broker.upkeep.retention import RetentionTask
 from broker.upkeep.storage_topic import StorageTopic
 from tests.broker.gateway import Gateway
 from tests.broker.groups import beating
+from tests.broker.identified import identified
 from tests.broker.kit import batch, create, send
 from tests.broker.upkeep.copies import copy_of
 from wal.memory_objects import MemoryObjects
@@ -54,6 +56,13 @@ def with_storage_topic(gateway: Gateway) -> None:
     StorageTopic(gateway.broker, gateway.broker, gateway.broker.vnodes)
 
 
+def with_ledgers_topic(gateway: Gateway) -> None:
+    LedgersTopic(gateway.broker, gateway.broker, gateway.broker.vnodes)
+    client = gateway.client()
+    identified(client, "counted")
+    send(client, "counted", batch(b"x"))
+
+
 def with_copy(gateway: Gateway) -> None:
     copy_of(gateway, MemoryObjects())
 
@@ -70,6 +79,8 @@ REGULAR = {
     "copies forward": Regular(Copier, "_look", with_group),
     "storage state": Regular(StorageTopic, "_tell", with_storage_topic),
     "what a batch of the storage state tells": Regular(storage_topic, "_value", with_storage_topic),
+    "ledgers": Regular(LedgersTopic, "_tell", with_ledgers_topic),
+    "the next ledgers": Regular(LedgersTopic, "_changes", with_ledgers_topic),
     "the moment of a copy": Regular(RemoteCopy, "_views", with_copy),
     "the outcome of a copy": Regular(RemoteCopy, "_took", with_copy),
     "expired tokens": Regular(

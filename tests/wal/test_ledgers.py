@@ -7,7 +7,18 @@ import pytest
 from tests.wal.ledger_model import find, locate
 from tests.wal.logs import DIRECTORY, batch, commit, open_log, small_options
 from wal import ledgers as module
-from wal.ledgers import LEDGERS_MAX, MARK_BYTES, MARK_ENTRIES, Flags, Ledger, Ledgers, Limits, Mark, read_mark
+from wal.ledgers import (
+    LEDGERS_MAX,
+    MARK_BYTES,
+    MARK_ENTRIES,
+    Flags,
+    Ledger,
+    Ledgers,
+    Limits,
+    Mark,
+    Span,
+    read_mark,
+)
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
@@ -185,6 +196,27 @@ def test_a_ledger_whose_beginning_was_lost_is_numbered_from_its_next_mark() -> N
     interval = ledgers.around_offset(10, 13)
     assert interval is not None
     assert (interval.end_ordinal, interval.end_counts) == (11, True)
+
+
+def test_sizes_of_ledgers_are_told_where_they_are_known() -> None:
+    ledgers = counted()
+    taken(ledgers, [70] * 3)
+    before = ledgers.changes
+    ledgers.replay(70, offset=9, epoch=1, due=3, wall_ms=5)
+    ledgers.put(Mark(Flags.BEGINS, 2, 10, 4, 4, 280, 6))
+    ledgers.put(Mark(Flags.BEGINS, 3, 12, 6, 6, 500, 7))
+
+    assert list(ledgers.spans()) == [
+        Span(0, 0, 9, None, None, 0),
+        Span(1, 9, 10, None, None, 5),
+        Span(2, 10, 12, 2, 220, 6),
+        Span(3, 12, None, None, None, 7),
+    ]
+    assert ledgers.changes > before
+    ledgers.put(Mark(0, 3, 14, 8, 6, 640, 7))
+    same = ledgers.changes
+    ledgers.trim(11)
+    assert ledgers.changes > same
 
 
 # --- in a log --------------------------------------------------------------------------------------------
