@@ -55,9 +55,11 @@ def steady_rolls(broker: Broker, topic: str, count: int) -> threading.Thread:
 def test_the_page_shows_what_happens(start_broker: StartBroker) -> None:
     broker = start_broker()
     blocks = BLOCK.findall(DOCS.read_text())
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     assert printed("sh", blocks[0][1], broker.bootstrap).endswith(blocks[1][1])
     assert printed("sh", blocks[2][1], broker.bootstrap) == blocks[3][1]
+    assert "kawal.message.id.header = true" in printed("sh", blocks[4][1], broker.bootstrap)
+    assert blocks[5][1].startswith("$ kawal consume __kawal_ledgers\n")  # see test_message_id_headers.py
 
 
 def test_librdkafka_reads_on_over_rolls_and_sees_each_ledger(broker: Broker, topic: str) -> None:

@@ -115,6 +115,7 @@ ROWS: Final[dict[str, tuple[str, ...]]] = {
         f"{LOOKUPS}::test_each_message_has_an_id_that_leads_back_to_it",
         f"{BROKER}/test_split_epochs.py::test_a_split_begins_a_ledger_and_all_ids_lead_back",
         "compat_tests/test_message_ids.py::test_ids_are_the_same_after_a_kill",
+        "compat_tests/test_message_id_headers.py::test_librdkafka_sees_the_ids_that_look_ups_give",
     ),
     "partition -1": (f"{LOOKUPS}::test_a_topic_that_is_not_partitioned_says_so_in_its_ids",),
     "batch index -1": (f"{LOOKUPS}::test_each_message_has_an_id_that_leads_back_to_it",),

@@ -28,6 +28,7 @@ from broker.config.kawal_topic_keys import (
     VALUE_FORMAT_KEY,
 )
 from broker.config.message_keys import (
+    ID_HEADER_KEY,
     IDENTITY_NAMES,
     MESSAGE_IDS_KEY,
     NONPARTITIONED_KEY,
@@ -103,6 +104,10 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
     if is_nonpartitioned(kept) and not settings.kawal_message_ids:
         raise ConfigError(
             NONPARTITIONED_KEY.name, "true", f"needs {MESSAGE_IDS_KEY.name}=true, whose ids it changes"
+        )
+    if settings.kawal_message_id_header and not settings.kawal_message_ids:
+        raise ConfigError(
+            ID_HEADER_KEY.name, "true", f"needs {MESSAGE_IDS_KEY.name}=true, whose ids it shows"
         )
     _check_validation(kept, settings, config)
     _check_format(kept, config)

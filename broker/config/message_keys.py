@@ -32,10 +32,18 @@ LEDGER_ENTRIES_KEY: Final = Key(
     unit="batches",
 )
 
+ID_HEADER_KEY: Final = Key(
+    "kawal.message.id.header",
+    ConfigType.BOOLEAN,
+    False,
+    "Gives each record that is fetched its id in a header `kawal-message-id`; needs kawal.message.ids=true."
+    "  Batches are written anew for each fetch (docs/messages.md).",
+)
+
 IDENTITY_NAMES: Final = (MESSAGE_IDS_KEY.name, NONPARTITIONED_KEY.name)
 """Keys that decide which ids messages have."""
 
-MESSAGE_KEYS: Final = (MESSAGE_IDS_KEY, NONPARTITIONED_KEY, LEDGER_ENTRIES_KEY)
+MESSAGE_KEYS: Final = (MESSAGE_IDS_KEY, NONPARTITIONED_KEY, LEDGER_ENTRIES_KEY, ID_HEADER_KEY)
 
 
 def is_nonpartitioned(configs: Mapping[str, str]) -> bool:

@@ -34,6 +34,7 @@ class TopicSettings:
     kawal_partition_write_bytes_per_sec: int = -1
     """Not above 0: no limit."""
     kawal_message_ids: bool = False
+    kawal_message_id_header: bool = False
     kawal_ledger_max_entries: int = 50_000
     kawal_check_records: str = "head"
     kawal_dedup: str = "none"

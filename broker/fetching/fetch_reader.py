@@ -10,10 +10,12 @@ from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_items import FetchItem, find_partition, may_fetch
 from broker.fetching.fetch_sessions import FetchPlan
+from broker.fetching.identified_records import add_ids, identified
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
 from broker.loop.slices import Offload, WaitingSteps, in_thread, run_here
 from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
+from broker.storage.message_id_headers import READ_BYTES, adds_ids
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.member_view import MemberView
@@ -139,6 +141,8 @@ class FetchReader:
                 data, view = yield from self._begin_cold(item, cold)
             if view is not None:
                 yield from self._read_view(item, view, data)
+            elif data.records and (partition := identified(item)) is not None:
+                yield from self._add_ids(partition, item, data)
             if data.error_code or data.diverging_epoch is not None:
                 self.has_error = True
             self.found.append((item, data))
@@ -272,7 +276,7 @@ class FetchReader:
         try:
             result = partition.read(
                 item.fetch_offset,
-                limit_bytes,
+                min(limit_bytes, READ_BYTES) if adds_ids(partition) else limit_bytes,
                 minimum_one=not self.size_bytes,
                 end=end,
                 may_wait=may_wait,
@@ -294,6 +298,16 @@ class FetchReader:
                     AbortedTransaction(producer_id=found.producer_id, first_offset=found.first_offset)
                     for found in aborted
                 ]
+
+    def _add_ids(self, partition: Partition, item: FetchItem, data: PartitionData) -> WaitingSteps:
+        """Put the ids of the records into them, and count what they then take."""
+        assert isinstance(data.records, RecordParts)
+        self.size_bytes -= data.records.size_bytes
+        room_bytes = min(item.max_bytes, self.room_bytes - self.size_bytes)
+        is_first = not self.size_bytes
+        self.size_bytes += yield from add_ids(
+            partition, data, room_bytes, minimum_one=is_first, offload=self.offload
+        )
 
     def _as_member(self, item: FetchItem, partition: Partition, data: PartitionData) -> MemberView | None:
         """Return the partition as its group sees it, if that differs from the partition itself."""

@@ -6,13 +6,16 @@ from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from broker.loop.slices import Offload, Until, in_thread
+from broker.storage.message_id_headers import adds_ids, with_ids
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
-from wal.reader import Part
+from wal.reader import Part, ReadResult
 from wal.segment import FileRange
 
 PIECE_BYTES: Final = 48 << 10
 """The bytes read at a time: few batches are then read in vain, and small ones are read from memory."""
+
+NO_LIMIT: Final = 1 << 62
 
 
 class Piece(NamedTuple):
@@ -44,6 +47,21 @@ def read_piece(
     else:
         data = _joined(parts)
     return Piece(memoryview(data), read.offset, reached)
+
+
+def read_shown_piece(
+    partition: Partition, read: ViewRead, end: int, offload: Offload
+) -> Generator[Until | None, None, Piece]:
+    """Read a part of a partition in the same way, with ids in the records if its topic asks for that.
+
+    Raises: OffsetOutOfRange, WalError, DiskError.
+    """
+    piece = yield from read_piece(partition, read, end, offload)
+    if not adds_ids(partition):
+        return piece
+    stored = ReadResult([piece.data], len(piece.data), piece.end)
+    given = yield from with_ids(partition, stored, NO_LIMIT, minimum_one=True, offload=offload)
+    return piece._replace(data=memoryview(_joined(given.parts)))
 
 
 def _joined(parts: list[Part]) -> bytes | bytearray | memoryview:

@@ -21,7 +21,7 @@ from broker.catalogue.metadata import Metadata
 from broker.coordinators.share_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
 from broker.fetching.gathered import Gathered
-from broker.fetching.pieces import PIECE_BYTES, Piece, read_piece
+from broker.fetching.pieces import PIECE_BYTES, Piece, read_shown_piece
 from broker.fetching.record_choice import SCAN_BYTES_MAX
 from broker.fetching.share_places import Place, Span, end_of, find_partition, first_available
 from broker.fetching.share_selection import Selection
@@ -293,7 +293,7 @@ class ShareReader:
             now_ms=self._now_ms,
             reader=(self._reading.group_id, self._reading.member_id),
         )
-        piece = yield from read_piece(partition, read, end, self._offload)
+        piece = yield from read_shown_piece(partition, read, end, self._offload)
         if isinstance(partition, ViewPartition):
             self.views.append((partition, piece.end))
         return piece

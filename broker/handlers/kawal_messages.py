@@ -15,7 +15,7 @@ from broker.config.message_keys import is_nonpartitioned
 from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.loop.slices import WaitingSteps
-from broker.storage.message_ids import Looking, id_at, place_of
+from broker.storage.message_ids import NO_PARTITION, Looking, id_at, place_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_messages import (
     KawalMessagesRequest,
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 LOOKUPS_MAX: Final = 1_000
 """Each may read 16 MiB."""
-
-NO_PARTITION: Final = -1
-"""The partition in the ids of a topic with kawal.nonpartitioned."""
 
 
 def handle(broker: Broker, call: Call[KawalMessagesRequest]) -> KawalMessagesResponse | WaitingSteps:

@@ -39,6 +39,9 @@ class Located(NamedTuple):
     """False where compaction has removed entries: the message was in one of those that had these offsets."""
 
 
+NO_PARTITION: Final = -1
+"""The partition in the ids of a topic with kawal.nonpartitioned."""
+
 Looking = Generator[Until, None, Located]
 
 
@@ -61,6 +64,18 @@ def id_at(partition: Partition, offset: int, offload: Offload) -> Looking:
     if place is None:
         raise _lost(f"the entry of offset {offset}")
     return _located(place, offset)
+
+
+def ordinal_at(partition: Partition, offset: int, offload: Offload) -> Generator[Until, None, int | None]:
+    """Find the number of the entry with an offset, over all ledgers of its stream; None if it was lost.
+
+    Raises: RequestError.
+    """
+    ledgers = _ledgers_of(partition)
+    found = yield from _between_marks(
+        partition, lambda: ledgers.around_offset(offset, partition.high_watermark), offload
+    )
+    return next((ordinal for entry, ordinal in found if entry.base_offset == offset), None)
 
 
 def place_of(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
 from broker.loop.slices import Until, WaitingSteps
+from broker.storage.message_id_headers import adds_ids, with_ids
 from broker.view_topics.scanned_view import FETCH_MS, FETCH_SLICES, SCAN_BYTES, is_aborted
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from broker.view_topics.view_slices import SliceBudget
@@ -130,6 +131,15 @@ class MemberView:
         result = self.partition.read(
             part.offset, part.max_bytes, minimum_one=part.minimum_one, end=self.high_watermark
         )
+        if adds_ids(self.partition):
+            # What groups leave out is judged by the records as they are shown.
+            result = yield from with_ids(
+                self.partition,
+                result,
+                part.max_bytes,
+                minimum_one=part.minimum_one,
+                offload=self._loop.scheduler.offload,
+            )
         part.add_stored(result)
         if part.minimum_one and not result.size_bytes:
             # Nothing is stored from here on: compaction has removed it.
