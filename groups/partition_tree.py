@@ -24,7 +24,7 @@ Splits are facts of the catalogue; nothing here is ever taken back but one that 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -142,9 +142,11 @@ class PartitionTree:
     __slots__ = (
         "_bits",
         "_bounds",
+        "_children",
         "_deepest",
         "_epochs",
         "_leaves",
+        "_lows",
         "_root_of",
         "_table",
         "in_levels",
@@ -165,7 +167,7 @@ class PartitionTree:
         # The partitions of hashes modulo its length, made when needed; if it is empty, the bounds decide.
         self._table: list[int] | None = None
         self.splits: list[Split] = []
-        self.successions: tuple[Split, ...] = ()
+        self.successions: list[Split] = []
         """Those of them that gave each root a successor, if any."""
         self.pending: Split | None = None
         """A split that is on its way to the disk; until it is there, nothing is written to the topic."""
@@ -175,6 +177,9 @@ class PartitionTree:
         self._bounds: list[list[int]] = [[0] for _ in range(root_count)]
         self._leaves: list[list[int]] = [[root] for root in range(root_count)]
         self._root_of: dict[int, int] = {}
+        # Of each child: the first place that it takes, for its whole life.
+        self._lows: dict[int, int] = {}
+        self._children: dict[int, list[Split]] = {}
         self._epochs: dict[int, int] = {}
         for split in splits:
             self.apply(split)
@@ -196,10 +201,12 @@ class PartitionTree:
         bounds.insert(at, split.bound)
         leaves.insert(at, split.child)
         self._root_of[split.child] = found.root
+        self._lows[split.child] = split.bound
+        self._children.setdefault(split.parent, []).append(split)
         self._epochs[split.parent] = split.epoch
         self.splits.append(split)
         if split.is_succession:
-            self.successions += (split,)
+            self.successions.append(split)
             self.is_settled = False
         if split.bound:
             lowest_bit = (split.bound & -split.bound).bit_length()
@@ -266,7 +273,11 @@ class PartitionTree:
     def range_of(self, partition: int) -> Range:
         """Return the places that a partition takes now."""
         root = self.root_of(partition)
-        bounds, at = self._bounds[root], self._leaves[root].index(partition)
+        bounds, leaves = self._bounds[root], self._leaves[root]
+        at = bisect_left(bounds, self._lows.get(partition, 0))
+        if leaves[at] != partition:
+            at += 1  # the successor of the root that has no places left
+        assert leaves[at] == partition, f"partition {partition} is not in the tree"
         return Range(root, bounds[at], bounds[at + 1] if at + 1 < len(bounds) else self.places_end)
 
     def made_by(self, partition: int) -> Split | None:
@@ -276,4 +287,4 @@ class PartitionTree:
 
     def children_of(self, partition: int) -> Iterator[Split]:
         """Yield the splits of a partition, the first one first."""
-        return (split for split in self.splits if split.parent == partition)
+        return iter(self._children.get(partition, ()))

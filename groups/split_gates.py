@@ -15,7 +15,7 @@ group, are not held back; nothing in Fetch tells them from others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from groups.context import Context
@@ -76,8 +76,10 @@ def begins_at(context: Context, group_id: str, name: str, partition: int) -> Com
     return Committed(context.splits.log_start(name, partition), NO_LEADER_EPOCH, "", 0, NO_EXPIRY)
 
 
-def has_ancestor_in(tree: PartitionTree, partition: int, known: Container[int]) -> bool:
+def has_ancestor_in(tree: PartitionTree, partition: int, known: Collection[int]) -> bool:
     """Whether a partition came, in one step or several, from one of the known partitions."""
+    if not known:
+        return False
     split = tree.made_by(partition)
     while split is not None and not split.is_succession and split.parent not in known:
         split = tree.made_by(split.parent)

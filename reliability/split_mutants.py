@@ -57,8 +57,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a share group waits for a successor's own parent alone", "groups/share/gates.py",
-        "        before = tree.successions if split.is_succession else (split,)\n",
-        "        before = (split,)\n", (GROUPS,),
+        "            is_open = successors_open\n",
+        "            is_open = is_past(split)\n", (GROUPS,),
     ),
     Mutant(
         "successors are given out when one partition is read", GATES,

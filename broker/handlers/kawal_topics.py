@@ -11,6 +11,7 @@ Version notes: none.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -78,7 +79,20 @@ def _answer_all(broker: Broker, call: Call[KawalTopicsRequest]) -> WaitingSteps:
 
     first_of_each = list(dict(zip(map(attrgetter("name"), items), items, strict=True)).values())
     results = yield from made_of(first_of_each, act, per_step=5)
+    if request.action == TopicAction.DESCRIBE:
+        yield from _add_trees(broker, results)
     return pending.answer(KawalTopicsResponse(topics=results))
+
+
+def _add_trees(broker: Broker, results: list[TopicResult]) -> Generator[None, None, None]:
+    """Add the partition trees of topics that have one; those of 10,000 partitions have 20,000 rows."""
+    for result in results:
+        topic = broker.catalogue.by_name.get(result.name)
+        if topic is not None and not result.error_code and splits(topic.configs):
+            try:
+                result.tree = yield from broker.splits.rows(topic)
+            except RequestError as error:
+                result.error_code, result.error_message = error.code, error.message
 
 
 def _act(
@@ -117,8 +131,6 @@ def _describe(broker: Broker, topic: Topic, result: TopicResult) -> None:
     if view is None:
         result.kind, result.columns = LOG, topic.configs.get(COLUMNS_KEY.name, "")
         result.value_format = topic.configs.get(VALUE_FORMAT_KEY.name, "")
-        if splits(topic.configs):
-            result.tree = broker.splits.rows(topic)
         return
     result.kind, result.source, result.meta = view.kind, view.source, view.meta
     result.statement, result.schema = view.statement, shown_configs(topic).get("kawal.schema", "")

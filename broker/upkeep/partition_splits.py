@@ -10,7 +10,7 @@ is lost in a crash was not acknowledged; its producers send it again, and it goe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_records import PartitionsAdded, PartitionSplit
@@ -252,8 +252,11 @@ class PartitionSplits:
                 owner = self._metadata.topics.partition(topic, tree.of(hashed))
                 self._load(owner).sample(tree.place(hashed))
 
-    def rows(self, topic: Topic) -> list[SplitPartition]:
-        """Return the topic's partition tree, to be shown."""
+    def rows(self, topic: Topic) -> Generator[None, None, list[SplitPartition]]:
+        """Return the topic's partition tree, to be shown, made in steps.
+
+        Raises: RequestError, if the topic is deleted meanwhile.
+        """
         window_ms = self._metadata.topics.settings(topic).kawal_partition_autosplit_window_ms
         now_ms = self._loop.clock.turn_ms
 
@@ -261,8 +264,15 @@ class PartitionSplits:
             load = self._loads.get(partition.stream_id)
             return None if load is None else (load, round(load.rate_at(now_ms, window_ms)))
 
+        def partition_of(index: int) -> Partition:
+            if self._metadata.catalogue.find_id(topic.topic_id) is not topic:
+                raise RequestError(
+                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} was deleted"
+                )
+            return topics.partition(topic, index)
+
         topics = self._metadata.topics
-        return tree_rows(topics.tree(topic), lambda index: topics.partition(topic, index), load_of)
+        return tree_rows(topics.tree(topic), partition_of, load_of)
 
     def _load(self, partition: Partition) -> PartitionLoad:
         load = self._loads.get(partition.stream_id)

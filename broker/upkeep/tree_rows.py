@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from protocol.messages.kawal_topics import SplitPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from broker.storage.partition import Partition
     from broker.upkeep.partition_load import PartitionLoad
     from groups.partition_tree import PartitionTree
+
+SPLITS_PER_STEP = 300
+"""Splits and rows between two looks at the time, at 10 µs."""
 
 NO_END = -1
 """The end of an active partition."""
@@ -25,12 +28,14 @@ def tree_rows(
     tree: PartitionTree,
     partition_of: Callable[[int], Partition],
     load_of: Callable[[Partition], tuple[PartitionLoad, int] | None],
-) -> list[SplitPartition]:
-    """Return the rows of a tree, by partition and offset; `load_of` returns a load and its rate."""
+) -> Generator[None, None, list[SplitPartition]]:
+    """Make the rows of a tree, by partition and offset, in steps; `load_of` returns a load and its rate."""
     end = tree.places_end
     rows = {index: SplitPartition(partition=index, root=index, high=end) for index in range(tree.root_count)}
     inactive: list[SplitPartition] = []
-    for split in tree.splits:
+    for number, split in enumerate(list(tree.splits)):
+        if number % SPLITS_PER_STEP == SPLITS_PER_STEP - 1:
+            yield
         parent = rows[split.parent]
         before = SplitPartition(
             partition=split.parent,
@@ -53,11 +58,14 @@ def tree_rows(
         )
         parent.start, parent.high = split.cut, split.bound
     found = [*inactive, *rows.values()]
-    for row in found:
+    for number, row in enumerate(found):
+        if number % SPLITS_PER_STEP == SPLITS_PER_STEP - 1:
+            yield
         partition = partition_of(row.partition)
         row.start = max(row.start, partition.log_start)
         if row.end == NO_END and (known := load_of(partition)) is not None:
             row.bytes_per_second, row.why_not = known[1], known[0].why_not
+    yield
     closed: set[int] = set()
     for split in tree.successions:
         if partition_of(split.parent).topic.outlet_of(split.parent) == split.parent:

@@ -33,11 +33,17 @@ def share_withheld(context: Context, group: ShareGroup, name: str, topic_id: UUI
         return position is not None and facts.is_read(name, split, position)
 
     found: set[int] = set()
+    successors_open: bool | None = None  # asked once, as each successor comes after all of them
     for split in tree.splits:
         if group.is_initialized(topic_id, split.child) or facts.is_forced(name, split):
             continue
-        before = tree.successions if split.is_succession else (split,)
-        if split.parent in found or not all(map(is_past, before)):
+        if split.is_succession:
+            if successors_open is None:
+                successors_open = all(map(is_past, tree.successions))
+            is_open = successors_open
+        else:
+            is_open = split.parent not in found and is_past(split)
+        if not is_open:
             found.add(split.child)
     return frozenset(found)
 

@@ -145,3 +145,26 @@ def test_splits_that_are_replayed_make_no_table_each(monkeypatch: pytest.MonkeyP
     assert made == []
     assert [tree.of(hashed) for hashed in range(64)] == list(range(64))
     assert made == [60]
+
+
+class Unwalked(list[int]):
+    """A list in which nothing is looked for one by one."""
+
+    def index(self, *_: object) -> int:
+        raise AssertionError("a walk over all partitions of a root")
+
+
+def test_many_partitions_are_taken_in_without_a_walk_over_those_before() -> None:
+    tree = PartitionTree(2)
+    tree._leaves = [Unwalked(leaves) for leaves in tree._leaves]
+    before = tree.successions
+    for root in range(2):
+        tree.apply(Split(root, 2 + root, 10, 0, 0))
+    assert tree.successions is before, "those before are not copied"
+    assert [tree.range_of(root).is_empty for root in range(4)] == [True, True, False, False]
+    for _ in range(12):
+        split(tree, 2)
+        split(tree, tree.root_count + len(tree.splits) - 1)
+    ranges = [tree.range_of(index) for index in range(tree.root_count + len(tree.splits))]
+    assert sum(own.high - own.low for own in ranges) == 2 * tree.places_end
+    assert sum(len(list(tree.children_of(index))) for index in range(len(ranges))) == len(tree.splits)

@@ -122,6 +122,18 @@ def test_a_topic_has_no_more_partitions_than_it_may_have(gateway: Gateway) -> No
     assert split(client) == (0, ""), "an operator may"
 
 
+@pytest.mark.parametrize(("partitions", "most", "count"), [(1, 1, 1), (3, 1, 3), (3, 3, 3), (1, 10_000, 2)])
+def test_the_bounds_of_the_number_of_partitions_are_kept(
+    gateway: Gateway, partitions: int, most: int, count: int
+) -> None:
+    client = gateway.client()
+    split_topic(client, partitions=partitions, **UP, kawal_partition_autosplit_max_active=str(most))
+    keys = [b"%d" % number for number in range(60) if partition_of(b"%d" % number, partitions) == 0]
+    load(gateway, client, *keys, for_ms=2_000)
+    assert partition_count(client, "t") == count
+    assert split(client) == (0, ""), "by hand it may be split all the same"
+
+
 def test_records_without_keys_split_in_the_middle(gateway: Gateway) -> None:
     client = gateway.client()
     split_topic(client, **UP)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from itertools import pairwise
 
+import pytest
+
+from broker.errors import RequestError
+from broker.upkeep import tree_rows
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from tests.broker.gateway import Client
+from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import send
 from tests.broker.splits import HIGH, LOW, keyed, split, split_topic, tree
+from tests.broker.topic_requests import deleted
 
 
 def shown(client: Client) -> list[tuple[int, int, int, int, int]]:
@@ -58,3 +64,33 @@ def test_the_ranges_of_active_partitions_join_each_other(client: Client) -> None
         ranges = sorted((row.low, row.high) for row in active if row.root == root)
         assert ranges[0][0] == 0
         assert all(first[1] == second[0] for first, second in pairwise(ranges))
+
+
+def test_a_large_tree_is_made_in_steps(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_rows, "SPLITS_PER_STEP", 3)
+    split_topic(client, partitions=2)
+    for number in range(9):
+        assert split(client, number // 2) == (0, "")
+    topic = gateway.broker.catalogue.by_name["t"]
+    assert sum(1 for _ in gateway.broker.splits.rows(topic)) > 5
+    assert len(tree(client)) == 11
+
+
+def test_a_topic_that_is_deleted_while_its_tree_is_made_gets_no_partitions_again(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_rows, "SPLITS_PER_STEP", 3)
+    split_topic(client, partitions=2)
+    for number in range(9):
+        assert split(client, number // 2) == (0, "")
+    gateway.restart()
+    topic = gateway.broker.catalogue.by_name["t"]
+    steps = gateway.broker.splits.rows(topic)
+    next(steps)
+    assert deleted(gateway.client(), "t") == {"t": (0, "")}
+    used = dict(topic.partitions)
+    with pytest.raises(RequestError, match="was deleted"):
+        deque(steps, maxlen=0)
+    assert topic.partitions == used

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from groups.partition_tree import Split
+from groups.partition_tree import PartitionTree, Split
 from groups.share.gates import holds_back, share_withheld
 from groups.share.group_records import InitializedTopic
 from groups.share.share_group import ShareGroup
@@ -66,3 +66,22 @@ def test_a_group_holds_back_as_long_as_it_has_no_state_in_some_partition() -> No
     assert holds_back(context_of(ShareFacts(*CHAIN)), group_with(0, 1, 2))
     assert not holds_back(context_of(ShareFacts(*CHAIN)), group_with(0, 1, 2, 3))
     assert not holds_back(context_of(NO_SPLITS), group_with(0))
+
+
+def test_successors_ask_once_whether_all_before_them_was_read() -> None:
+    asked: list[int] = []
+
+    class Counting(ShareFacts):
+        def share_position(self, group_id: str, topic: str, partition: int) -> int | None:
+            asked.append(partition)
+            return super().share_position(group_id, topic, partition)
+
+    def withheld_with(positions: dict[str, int]) -> frozenset[int]:
+        facts = Counting()
+        facts.positions = positions
+        facts.topics["t"].tree = PartitionTree(30, [Split(root, 30 + root, 10, 0, 0) for root in range(30)])
+        return closed(facts)
+
+    assert withheld_with({f"p{root}": 10 for root in range(30)}) == frozenset()
+    assert asked == list(range(30))
+    assert withheld_with({}) == frozenset(range(30, 60))
