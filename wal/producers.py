@@ -104,6 +104,10 @@ class Producers:
         """Return the producers of a stream, read-only; nothing is kept for a stream without any."""
         return self._streams.get(stream_id, _NOBODY)
 
+    def is_full(self, stream_id: int) -> bool:
+        """Whether as many producers of a stream are remembered as may be, so that some may be forgotten."""
+        return len(self.of(stream_id).states) >= self.producers_per_stream_max
+
     def largest_id(self, below: int) -> int:
         """Return the largest producer id less than `below`; -1 without any."""
         ids = (producer_id for stream in self._streams.values() for producer_id in stream.states)

@@ -71,6 +71,10 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return stream.size_bytes if stream is not None else 0
 
+    def forgets_producers(self, stream_id: int) -> bool:
+        """Whether a stream has so many producers that each new one makes it forget another."""
+        return self._state.producers.is_full(stream_id)
+
     def producers(self, stream_id: int) -> StreamProducers:
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)

@@ -46,6 +46,10 @@ def is_alias(producer_id: int) -> bool:
 def check_sequence(closed: Partition, outlet: Partition, stamp: ProducerStamp) -> New | Duplicate:
     """Return whether a batch that was sent to a closed partition is the next one, or stored already.
 
+    A producer that the successor has forgotten, as it has too many others, may begin anywhere, as any unknown
+    producer may: its state in the closed partition is older, but had no others to make room for. Idleness
+    makes the closed partition forget it no later than the successor.
+
     Raises: ProducerError; RequestError, if the end of the closed partition's log is damaged.
     """
     if (damage := closed.vnode.log.damaged_end) is not None:
@@ -56,7 +60,7 @@ def check_sequence(closed: Partition, outlet: Partition, stamp: ProducerStamp) -
     try:
         before = closed.vnode.log.producers(closed.stream_id).check(stamp)
     except OutOfOrderSequence:
-        if not is_known:
+        if not is_known and not outlet.vnode.log.forgets_producers(outlet.stream_id):
             raise
     else:
         if isinstance(before, Duplicate) or not is_known:

@@ -181,3 +181,46 @@ def test_the_mode_is_not_set_while_the_end_of_a_log_is_unknown(gateway: Gateway,
     code, _ = altered(client, "t", MODE, "up")
     assert code == ErrorCode.KAFKA_STORAGE_ERROR
     assert partition_count(client, "t") == 2
+
+
+@pytest.mark.parametrize("how", ["settle", "restart", "crash"])
+def test_a_producer_that_too_many_others_made_forget_goes_on_in_a_closed_partition(how: str) -> None:
+    gateway = Gateway(kawal_vnodes=2, kawal_max_producers_per_partition=4)
+    client = gateway.client()
+    filled(client)
+    assert sent(client, 1, 0, (HIGH, b"0")).error_code == 0
+    begin(client)
+    assert sent(client, 1, 1, (HIGH, b"1")).error_code == 0
+    for other in range(20, 26):
+        assert send(client, "t", keyed((HIGH, b"other"), producer=(other, 0, 0)), 1).error_code == 0
+    getattr(gateway, how)()
+    client = gateway.client()
+    assert sent(client, 1, 2, (HIGH, b"2")).error_code == 0
+    assert sent(client, 1, 2, (HIGH, b"2")).error_code == 0, "it is known again"
+    assert sent(client, 1, 4, (HIGH, b"4")).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert [value for value in values_of(client, 3) if value != b"other"] == [b"1", b"2"]
+
+
+def test_as_long_as_none_is_forgotten_no_producer_has_a_gap() -> None:
+    gateway = Gateway(kawal_vnodes=2, kawal_max_producers_per_partition=4)
+    client = gateway.client()
+    filled(client)
+    assert sent(client, 1, 0, (HIGH, b"0")).error_code == 0
+    begin(client)
+    for other in range(20, 23):
+        assert sent(client, 1, 2, (HIGH, b"2")).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        assert send(client, "t", keyed((HIGH, b"other"), producer=(other, 0, 0)), 1).error_code == 0
+    assert sent(client, 1, 2, (HIGH, b"2")).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert sent(client, 1, 1, (HIGH, b"1")).error_code == 0
+
+
+def test_idle_producers_are_forgotten_in_a_closed_partition_no_later_than_in_its_successor() -> None:
+    gateway = Gateway(kawal_vnodes=2, producer_id_expiration_ms=60_000)
+    client = gateway.client()
+    filled(client)
+    assert sent(client, 1, 0, (HIGH, b"0")).error_code == 0
+    begin(client)
+    assert sent(client, 1, 1, (HIGH, b"1")).error_code == 0
+    gateway.advance(30 * 60_000)
+    client = gateway.client()
+    assert sent(client, 1, 5, (HIGH, b"5")).error_code == 0
