@@ -36,6 +36,9 @@ DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DENIED_TEXT: Final = MESSAGES[DENIED]
 
 TOPIC_CONFIG, GROUP_CONFIG = 2, 32
+CHANGING: Final = frozenset({TopicAction.DROP, TopicAction.RELOAD, TopicAction.SPLIT})
+"""The actions of KawalTopics that need rights on each topic."""
+
 CLUSTER_CONFIGS: Final = frozenset({4, 8, 16})
 """The resources whose configurations are the cluster's: nodes, loggers, client metrics."""
 
@@ -323,7 +326,7 @@ def _databases(passage: Passage) -> Checks:
 
 def _topics(passage: Passage) -> Checks:
     request, rights = passage.request, passage.rights
-    if request.action not in (TopicAction.DROP, TopicAction.RELOAD) or request.topics is None:
+    if request.action not in CHANGING or request.topics is None:
         if rights.may_cluster(Operation.DESCRIBE):
             return None
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -334,7 +337,7 @@ def _topics(passage: Passage) -> Checks:
         if not rights.may_topic(Operation.ALTER, item.name):
             return False
         topic = passage.catalogue.find(item.name)
-        if topic is None or topic.view is None:
+        if request.action == TopicAction.SPLIT or topic is None or topic.view is None:
             return True
         return may_read_source(rights, passage.catalogue, source_of_view(topic.view))
 

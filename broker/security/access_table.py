@@ -217,6 +217,7 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _whole(DESCRIBE, CLUSTER, "to list"),
         _item(DELETE, TOPIC, "to drop"),
         _item(ALTER, TOPIC, "to reload a view; and READ on its source"),
+        _item(ALTER, TOPIC, "to split a partition"),
     ),
     ApiKey.KAWAL_PRODUCERS: (_whole(READ, TOPIC),),
     ApiKey.KAWAL_MESSAGES: (_whole(READ, TOPIC),),

@@ -335,6 +335,14 @@ CASES: list[Case] = [
         ),
         (2,),
     ),
+    Case(
+        ApiKey.KAWAL_TOPICS,
+        0,
+        lambda: kawal_topics.KawalTopicsRequest(
+            action=3, topics=[kawal_topics.TopicItem(name="t", partition=0)]
+        ),
+        (3,),
+    ),
     Case(ApiKey.KAWAL_PRODUCERS, 0, lambda: kawal_producers.KawalProducersRequest(topic="t")),
     Case(
         ApiKey.KAWAL_MESSAGES,

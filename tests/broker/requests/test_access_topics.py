@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+from broker.catalogue.topic import LEDGERS_TOPIC, STORAGE_TOPIC
 from broker.config.config_changes import Operation as Change
 from broker.requests.access_topics import GROUP_CONFIG, TOPIC_CONFIG
 from broker.security.authorized_operations import Operation
+from broker.upkeep.server_topic import ServerTopic
 from protocol.error_codes import ErrorCode
 from protocol.messages import incremental_alter_configs as incremental
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.fetch import ReplicaState
+from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.guarded import ALICE, CLUSTER, GROUP, TOPIC, Guarded
-from tests.broker.kit import batch, create, creation, fetching, outcomes, producing, send
+from tests.broker.kit import batch, create, creation, fetch, fetching, outcomes, producing, send
+from tests.broker.splits import split_topic
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
@@ -192,3 +196,49 @@ def test_a_produce_without_answer_closes_the_connection_when_it_is_denied() -> N
     guarded.settle()
     assert client.connection.close_reason is not None
     assert send(guarded.admin, "a", batch(b"y")).base_offset == 0
+
+
+def test_partitions_are_split_by_those_who_may_alter_the_topic_not_by_those_who_may_look() -> None:
+    guarded = Guarded()
+    for name in ("a", "b"):
+        split_topic(guarded.admin, name)
+    guarded.allow(Operation.DESCRIBE, CLUSTER)
+    request = KawalTopicsRequest(
+        action=TopicAction.SPLIT, topics=[TopicItem(name=name, partition=0) for name in ("a", "b", "none")]
+    )
+    assert codes(guarded.of(ALICE).call(request, 0).topics) == {"a": DENIED, "b": DENIED, "none": DENIED}
+    assert [guarded.broker.catalogue.by_name[name].partition_count for name in ("a", "b")] == [1, 1]
+    guarded.allow(Operation.ALTER, TOPIC, "a")
+    assert codes(guarded.of(ALICE).call(request, 0).topics) == {"a": 0, "b": DENIED, "none": DENIED}
+
+
+def test_the_mode_is_set_by_those_who_may_alter_the_configs_and_the_tree_is_the_clusters() -> None:
+    guarded = Guarded()
+    create(guarded.admin, "a")
+    change = incremental.AlterableConfig(
+        name="kawal.partition.write.bytes.per.sec", config_operation=Change.SET, value="1000"
+    )
+    mode = replace(change, name="kawal.partition.autosplit.mode", value="up")
+    resource = incremental.AlterConfigsResource(
+        resource_type=TOPIC_CONFIG, resource_name="a", configs=[change, mode]
+    )
+    request = incremental.IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    guarded.allow(Operation.ALTER, TOPIC, "a")
+    assert guarded.of(ALICE).call(request, 1).responses[0].error_code == DENIED
+    guarded.allow(Operation.ALTER_CONFIGS, TOPIC, "a")
+    assert guarded.of(ALICE).call(request, 1).responses[0].error_code == 0
+    described = KawalTopicsRequest(action=TopicAction.DESCRIBE, topics=[TopicItem(name="a")])
+    (answer,) = guarded.of(ALICE).call(described, 0).topics
+    assert (answer.error_code, answer.tree) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, [])
+
+
+@pytest.mark.parametrize("name", [LEDGERS_TOPIC, STORAGE_TOPIC])
+def test_what_the_server_tells_is_read_by_those_who_may_read_its_topic(name: str) -> None:
+    guarded = Guarded()
+    create(guarded.admin, "a", kawal_message_ids="true")
+    ServerTopic(guarded.broker, guarded.broker, name).create(guarded.now_ms)
+    guarded.settle()
+    guarded.allow(Operation.READ, TOPIC, "a")
+    assert fetch(guarded.of(ALICE), name).error_code == DENIED
+    guarded.allow(Operation.READ, TOPIC, name)
+    assert fetch(guarded.of(ALICE), name).error_code == 0
