@@ -20,6 +20,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from protocol.alike_records import LEAST, alike
 from protocol.compression import OUTPUT_BYTES_MAX, Readable, decompress
 from protocol.errors import Malformed
 from protocol.records import HEADER_BYTES, MAGIC, BatchHeader, read_batch_header
@@ -34,6 +35,9 @@ _HEADER_ENTRY_BYTES_MIN: Final = 2
 _new_tuple: Final = tuple.__new__
 _TYPE: Final = struct.Struct(">hh")
 _MARKER: Final = struct.Struct(">hi")
+
+RECORDS_PER_TRY: Final = 50
+"""The records after which it is looked at again whether they are alike, as that takes 1 µs."""
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -189,12 +193,20 @@ def record_heads(header: BatchHeader, body: bytes) -> Iterator[tuple[int, int, i
 def record_keys(header: BatchHeader, body: bytes) -> list[bytes | None]:
     """Return the keys of an opened batch, reading as little else as possible: 0.3 µs for each.
 
-    Timestamps, offsets, values and headers are passed over.  Raises: Malformed.
+    Those of records that are alike take a fifth.  Timestamps, offsets, values and headers are passed over.
+    Raises: Malformed.
     """
     keys: list[bytes | None] = []
-    at, size = 0, len(body)
+    at, size, count = 0, len(body), header.record_count
+    tried = 0
     try:
-        for _ in range(header.record_count):
+        while len(keys) < count:
+            if len(keys) >= tried and count - len(keys) >= LEAST:
+                if (found := alike(body, at, count - len(keys))) is not None:
+                    keys += found[0]
+                    at = found[1]
+                    continue
+                tried = len(keys) + RECORDS_PER_TRY
             if (low := body[at]) < 128:
                 end = at + 1 + ZIGZAG[low]
                 at += 2

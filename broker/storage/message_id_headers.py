@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 
 from broker.config.message_keys import is_nonpartitioned
 from broker.errors import RequestError
-from broker.loop.slices import Offload, Until, in_thread
+from broker.loop.slices import Offload, Pace, Until, in_thread
 from broker.storage.counted_partition import CountedPartition
 from broker.storage.message_ids import NO_INDEX, NO_PARTITION, ordinal_at
 from broker.storage.parts import joined_in_thread
-from broker.storage.rewriting import Opened, opened_with, rewritten
+from protocol.added_header import with_header
 from protocol.errors import ProtocolError
-from protocol.records import BatchHeader, iter_batches, patch_offset_and_epoch, read_batch_header
+from protocol.records import BatchHeader, iter_batches, read_batch_header
 from wal.entries import entry_weight
 from wal.ledgers import Flags
 from wal.reader import ReadResult
@@ -39,6 +39,9 @@ READ_BYTES: Final = 256 << 10
 
 IN_THREAD_BYTES: Final = 64 << 10
 """Batches of this size are written anew in a thread."""
+
+RECORDS_PER_STEP: Final = 500
+"""Records of smaller ones that are written anew between two looks at the time, in 1 ms."""
 
 Steps = Generator[Until | None, None, ReadResult]
 
@@ -56,7 +59,7 @@ def with_ids(
     Raises: WalError, DiskError.
     """
     assert isinstance(partition, CountedPartition)
-    numbering = _Numbering(partition, offload)
+    numbering, pace = _Numbering(partition, offload), Pace(RECORDS_PER_STEP)
     data = yield from joined_in_thread(result.parts, offload)
     parts: list[Part] = []
     size_bytes, next_offset = 0, -1
@@ -72,7 +75,8 @@ def with_ids(
                 )
             else:
                 given = _identified(batch, prefix)
-                yield None
+                if pace.due(header.record_count):
+                    yield None
         given = batch if given is None else given
         if size_bytes + len(given) > max_bytes and not (minimum_one and not parts):
             break
@@ -137,23 +141,11 @@ class _Numbering:
 
 def _identified(batch: memoryview, before: str) -> bytearray | None:
     """Return the batch with an id in each record; None if it cannot be opened."""
+    header = read_batch_header(batch)
+    prefix = before.encode()
+    alone = prefix + str(NO_INDEX).encode()
+    is_alone = header.last_offset_delta == 0
     try:
-        opened = opened_with(batch)
+        return with_header(batch, HEADER_NAME, lambda delta: alone if is_alone else b"%s%d" % (prefix, delta))
     except ProtocolError:
         return None
-    if opened is None:
-        return None
-    header, records = opened
-    base, is_alone = header.base_offset, header.last_offset_delta == 0
-    made = [
-        record._replace(
-            headers=(
-                *(own for own in record.headers if own[0] != HEADER_NAME),
-                (HEADER_NAME, f"{before}{NO_INDEX if is_alone else record.offset - base}".encode()),
-            )
-        )
-        for record in records
-    ]
-    anew = rewritten(Opened(header, made), ())
-    patch_offset_and_epoch(anew, base, header.leader_epoch)
-    return anew
