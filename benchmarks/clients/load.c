@@ -34,7 +34,7 @@ typedef struct {
   void *opaque;
 } rd_kafka_message_t;
 
-enum { PRODUCER = 0, CONSUMER = 1, NAMES_PARTITION = 0x8, QUEUE_FULL = -184 };
+enum { PRODUCER = 0, CONSUMER = 1, NAMES_PARTITION = 0x8, QUEUE_FULL = -184, UNASSIGNED = -1 };
 
 extern rd_kafka_conf_t *rd_kafka_conf_new(void);
 extern int rd_kafka_conf_set(rd_kafka_conf_t *, const char *, const char *, char *, size_t);
@@ -150,15 +150,21 @@ static rd_kafka_t *producer;
 static rd_kafka_message_t *ring;
 static int ring_length, at_once, ring_next;
 
-static void make_ring(int record_bytes, int partitions) {
+/* With keys, librdkafka chooses the partitions, and each key comes once in the ring.  */
+static void make_ring(int record_bytes, int partitions, int keys) {
   at_once = 65536 / record_bytes > 0 ? 65536 / record_bytes : 1;
-  ring_length = partitions * ((at_once + partitions - 1) / partitions);
+  ring_length = keys > at_once ? keys : partitions * ((at_once + partitions - 1) / partitions);
   unsigned char *bytes = noise((size_t)record_bytes + (size_t)ring_length);
   ring = calloc((size_t)(ring_length + at_once), sizeof *ring);
   for (int place = 0; place < ring_length + at_once; place++) {
     ring[place].partition = place % partitions;
     ring[place].payload = bytes + place % ring_length;
     ring[place].len = (size_t)record_bytes;
+    if (keys) {
+      ring[place].partition = UNASSIGNED;
+      ring[place].key = malloc(24);
+      ring[place].key_len = (size_t)sprintf(ring[place].key, "key-%08d", place % ring_length % keys);
+    }
   }
 }
 
@@ -186,7 +192,7 @@ static void produce(void) {
   double seconds = number_of("seconds");
   producer = new_client(PRODUCER, NULL);
   rd_kafka_topic_t *topic = topic_of(producer);
-  make_ring((int)number_of("record_bytes"), partitions);
+  make_ring((int)number_of("record_bytes"), partitions, (int)number_of("keys"));
   for (int round = 0; round < (int)number_of("warm_up_rounds"); round++) {
     for (int64_t left = (int64_t)number_of("warm_up_round"); left;)
       left -= send_some(topic, left);

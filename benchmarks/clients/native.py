@@ -47,6 +47,7 @@ def produce(job: ProduceJob) -> Figures:
     """Become the program that runs a producer job."""
     values = {
         "records": job.records,
+        "keys": 0,
         "seconds": job.seconds,
         "flush_seconds": job.flush_seconds,
         "warm_up_rounds": job.warm_up_rounds,
