@@ -266,9 +266,7 @@ class PartitionSplits:
 
         def partition_of(index: int) -> Partition:
             if self._metadata.catalogue.find_id(topic.topic_id) is not topic:
-                raise RequestError(
-                    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} was deleted"
-                )
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} was deleted")
             return topics.partition(topic, index)
 
         topics = self._metadata.topics
