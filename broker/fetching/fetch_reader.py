@@ -354,6 +354,9 @@ class FetchReader:
                          item.fetch_offset, error)  # fmt: skip
             data.error_code = storage_error(error).code
             return
+        except RequestError as error:
+            data.error_code = error.code
+            return
         self.views.append((view, read.position))
         # Where nothing is shown yet, the view may have looked at its share only: it has not filled the limit.
         has_more = read.size_bytes > 0 and read.position < data.high_watermark

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Generator
 from typing import TYPE_CHECKING, cast
 
-from broker.errors import storage_error
+from broker.errors import RequestError, storage_error
 from broker.loop.slices import Offload, Until
 from broker.storage.message_id_headers import adds_ids, with_ids
 from protocol.wire import RecordParts
@@ -38,9 +38,10 @@ def add_ids(
     stored = ReadResult(cast("list[Part]", records.parts), records.size_bytes, -1)
     try:
         given = yield from with_ids(partition, stored, max_bytes, minimum_one=minimum_one, offload=offload)
-    except (WalError, DiskError) as error:
+    except (WalError, DiskError, RequestError) as error:
         logger.error("fetch of %s-%d: %s", partition.topic.name, partition.index, error)
-        data.error_code, data.records = storage_error(error).code, b""
+        refusal = error if isinstance(error, RequestError) else storage_error(error)
+        data.error_code, data.records = refusal.code, b""
         return 0
     data.records = RecordParts(given.parts, given.size_bytes) if given.size_bytes else b""
     return given.size_bytes

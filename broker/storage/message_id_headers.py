@@ -22,10 +22,11 @@ from broker.storage.counted_partition import CountedPartition
 from broker.storage.message_ids import NO_INDEX, NO_PARTITION, ordinal_at
 from broker.storage.parts import joined_in_thread
 from protocol.added_header import with_header
+from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 from protocol.records import BatchHeader, iter_batches, read_batch_header
 from wal.entries import entry_weight
-from wal.ledgers import Flags
+from wal.ledgers import Flags, Ledgers
 from wal.reader import ReadResult
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def with_ids(
 ) -> Steps:
     """Return what was read of a partition with ids in the records, as far as `max_bytes` has room for it.
 
-    Raises: WalError, DiskError.
+    Raises: WalError, DiskError, RequestError(KAFKA_STORAGE_ERROR).
     """
     assert isinstance(partition, CountedPartition)
     numbering, pace = _Numbering(partition, offload), Pace(RECORDS_PER_STEP)
@@ -94,9 +95,8 @@ class _Numbering:
     def __init__(self, partition: CountedPartition, offload: Offload) -> None:
         self._partition = partition
         self._offload = offload
-        found = partition.vnode.log.ledgers(partition.stream_id)
-        assert found is not None, "the partition's batches are counted"
-        self._ledgers = found
+        # A topic that was deleted has none.
+        self._ledgers = partition.vnode.log.ledgers(partition.stream_id) or Ledgers()
         self._shown = NO_PARTITION if is_nonpartitioned(partition.topic.configs) else partition.index
         self._ordinal: int | None = None
         # The batch after the last one that was given, and its number.
@@ -120,10 +120,14 @@ class _Numbering:
             return self._next[1]
         if (known := self._partition.number_at(offset)) is not None:
             return known
+        if self._partition.vnode.log.ledgers(self._partition.stream_id) is None:
+            return None  # the topic was deleted meanwhile
         try:
             return (yield from ordinal_at(self._partition, offset, self._offload))
-        except RequestError:
-            return None  # lost in a repair, or deleted meanwhile
+        except RequestError as error:
+            if error.code == ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
+            return None  # compaction has replaced the batches again and again
 
     def pass_over(self, header: BatchHeader) -> None:
         """Learn that the batch is given."""

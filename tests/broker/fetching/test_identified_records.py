@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Generator
 from random import Random
 from typing import Any
 
 import pytest
 
+from broker.errors import RequestError
+from broker.loop.internal_errors import ErrorPlace
+from broker.loop.slices import all_here, run_here
 from broker.storage import message_id_headers
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
@@ -24,6 +28,7 @@ from tests.broker.identified import id_of, identified
 from tests.broker.kit import batch, create, creation, fetch, fetched, fetching, records_of, send
 from tests.broker.shares import Member, configure
 from tests.broker.topic_changes import alter
+from tests.broker.topic_requests import deleted
 from tests.broker.txn import Producer
 from wal import ledgers
 from wal.ledgers import Flags
@@ -281,3 +286,38 @@ def test_after_a_repair_records_have_the_ids_that_look_ups_give(gateway: Gateway
     assert all_ids(client) == {offset: looked_up(client, offset) for offset in range(8)}
     found.ledgers[-1] = found.ledgers[-1]._replace(flags=int(Flags.UNNUMBERED))
     assert all_ids(client)[7] == "", "where no number is known, there is no header"
+
+
+def test_where_batches_cannot_be_counted_for_the_disk_that_is_an_error_of_each_kind_of_fetch(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Generator[None, None, int]:
+        yield
+        raise RequestError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk cannot be read")
+
+    headed(client)
+    for _ in range(3):
+        send(client, "t", batch(b"a"))
+    monkeypatch.setattr(message_id_headers, "ordinal_at", broken)
+    assert ids_of(fetch(client, "t").records)[2] == "0:2:0:-1", "counted from a mark"
+    assert fetch(client, "t", 1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    configure_reads(client, "reading", consume_excluded="true")
+    reader = group_member(gateway, "t", group_id="reading")
+    assert fetch(reader, "t", 1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert gateway.broker.internal_errors.counts == dict.fromkeys(ErrorPlace, 0)
+
+
+def test_a_topic_that_is_deleted_while_its_records_get_ids_is_no_error_of_ours(
+    gateway: Gateway, client: Client
+) -> None:
+    headed(client)
+    for _ in range(3):
+        send(client, "t", batch(b"a"))
+    partition = gateway.partition("t")
+    result = partition.read(1, 1_000)
+    assert deleted(client, "t") == {"t": (0, "")}
+    given = all_here(
+        message_id_headers.with_ids(partition, result, 1_000, minimum_one=True, offload=run_here)
+    )
+    assert given.size_bytes == result.size_bytes
+    assert gateway.broker.internal_errors.counts == dict.fromkeys(ErrorPlace, 0)
