@@ -40,7 +40,7 @@ from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch
 from broker.storage.batch_changes import Rewriting
 from broker.storage.deduplication import Placement, targets_of
-from broker.storage.inspection import Inspection, inspect, inspect_keys, takes_long
+from broker.storage.inspection import Inspection, inspect, inspect_keys, inspection_takes_long
 from broker.storage.pending_produce import (
     ACKS_NONE,
     PARTITIONS_PER_SLICE,
@@ -164,7 +164,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 settings = broker.topics.settings(topic)
                 routed = settings.routes_records
                 opens = settings.opens_batches or broker.splits.reads_keys(topic, data.index, settings)
-                if settings.checks_values or (opens and takes_long(data.records)):
+                if settings.checks_values or (opens and inspection_takes_long(data.records, settings)):
                     pending.await_appends()
                     if not call.data_owned:
                         own_records(call)

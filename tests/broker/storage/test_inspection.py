@@ -11,8 +11,11 @@ from broker.loop.slices import all_here
 from broker.storage.inspection import (
     INSPECTED_BYTES_MAX,
     INSPECTED_RECORDS_MAX,
+    KEYS_BYTES_MAX,
+    KEYS_RECORDS_MAX,
     PACKED_BYTES_MAX,
     inspect,
+    inspection_takes_long,
     takes_long,
 )
 from protocol.compression import Codec, compress
@@ -22,6 +25,7 @@ from protocol.record_writer import encode_batch
 from protocol.records import HEADER_BYTES, LENGTH_AT, PREFIX_BYTES, renew_crc
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, read, send
+from tests.broker.splits import split_topic
 
 HOUR_MS = 3_600_000
 
@@ -165,8 +169,34 @@ def test_of_compressed_batches_smaller_ones_take_long_as_they_may_open_to_much(
 
 
 @pytest.mark.parametrize("data", [None, b"", bytes(60)])
-def test_what_is_no_batch_takes_no_time(data: bytes | None) -> None:
+@pytest.mark.usefixtures("client")
+def test_what_is_no_batch_takes_no_time(gateway: Gateway, data: bytes | None) -> None:
     assert not takes_long(data)
+    assert not inspection_takes_long(data, gateway.broker.topics.settings(gateway.partition("t").topic))
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "codec", "is_long"),
+    [
+        (KEYS_RECORDS_MAX, 1, Codec.NONE, False),
+        (KEYS_RECORDS_MAX + 1, 1, Codec.NONE, True),
+        (1, KEYS_BYTES_MAX - 1_000, Codec.NONE, False),
+        (1, KEYS_BYTES_MAX, Codec.NONE, True),
+        (INSPECTED_RECORDS_MAX + 1, 1, Codec.LZ4, True),
+    ],
+)
+def test_keys_alone_are_read_at_once_of_larger_batches(
+    gateway: Gateway, client: Client, count: int, size: int, codec: Codec, is_long: bool
+) -> None:
+    split_topic(client, "splits")
+    split_topic(client, "checked", kawal_check_records="open")
+    records = [Record(index, START_MS, b"k", bytes(size)) for index in range(count)]
+    data = encode_batch(records, codec=codec)
+    keys_only, checked = (
+        gateway.broker.topics.settings(gateway.partition(name).topic) for name in ("splits", "checked")
+    )
+    assert inspection_takes_long(data, keys_only) is is_long
+    assert inspection_takes_long(data, checked)
 
 
 def test_a_large_batch_with_a_flaw_is_refused_by_what_a_thread_has_found(client: Client) -> None:

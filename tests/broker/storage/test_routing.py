@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from broker.storage.inspection import INSPECTED_RECORDS_MAX
+from broker.storage.inspection import INSPECTED_RECORDS_MAX, KEYS_RECORDS_MAX
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record, open_batch
@@ -80,10 +80,11 @@ def test_moved_records_keep_their_codec(client: Client, codec: Codec) -> None:
     assert [read_batch_header(batch).codec for p in (0, 1) for batch in batches(client, p)] == [codec] * 2
 
 
-def test_a_large_batch_is_divided_in_a_thread(client: Client) -> None:
+@pytest.mark.parametrize("count", [2 * INSPECTED_RECORDS_MAX, 2 * KEYS_RECORDS_MAX])
+def test_a_large_batch_is_divided_whether_a_thread_reads_its_keys_or_not(client: Client, count: int) -> None:
     split_topic(client)
     split(client)
-    rows = [((HIGH, LOW)[number % 2], b"%d" % number) for number in range(2 * INSPECTED_RECORDS_MAX)]
+    rows = [((HIGH, LOW)[number % 2], b"%d" % number) for number in range(count)]
     assert send(client, "t", keyed(*rows)).error_code == 0
     assert values_of(client, 1) == [value for key, value in rows if key == HIGH]
     assert values_of(client, 0) == [value for key, value in rows if key == LOW]
