@@ -84,14 +84,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     removing = actions.add(
         "remove",
         summary="remove rules",
-        description="Remove the rules that match all that is given; without --yes they are only listed.",
+        description="""Remove the rules that match all that is given; without --yes they are only listed.
+            --yes takes something to match, or --all: no rule goes because a word was forgotten.""",
         examples=[
             ("acls remove --user alice --topic orders", "list what would be removed"),
             ("acls remove --user alice --topic orders --yes", "remove it"),
+            ("acls remove --all --yes", "remove every rule"),
         ],
         run=_remove,
     )
     _add_filter(removing)
+    removing.add_argument("--all", action="store_true", help="every rule; nothing to match may be given")
     removing.add_argument("--yes", action="store_true", help="remove what is found, and not only list it")
 
 
@@ -213,6 +216,14 @@ def _host(text: str) -> str:
 
 def _remove(arguments: argparse.Namespace) -> int:
     ask_broker, wanted = _asker(arguments), _wanted(arguments)
+    is_every_rule = wanted == Wanted()
+    if arguments.all and not is_every_rule:
+        raise UsageError("--all means every rule, so it goes with nothing to match; leave one of them out")
+    if arguments.yes and is_every_rule and not arguments.all:
+        raise UsageError(
+            "--yes alone would remove every rule; say which: --user, --topic, --group …, or --all for every"
+            " one of them"
+        )
     if arguments.yes:
         _print(remove(ask_broker, wanted))
         return OK

@@ -69,3 +69,49 @@ def test_an_ipv6_address_is_stored_as_kafka_compares_it(guarded: Guarded) -> Non
 def test_an_empty_list_says_so(guarded: Guarded, capsys: Output) -> None:
     assert main(["acls", "list"]) == 0
     assert capsys.readouterr().out == "no rules\n"
+
+
+@pytest.fixture
+def guarded_with_rules(guarded: Guarded) -> Guarded:
+    """Return a broker with a rule of each of two users."""
+    for user in ("alice", "bob"):
+        assert main(["acls", "add", "--user", user, "--operation", "read", "--topic", "t"]) == 0
+    return guarded
+
+
+def users_of(guarded: Guarded) -> list[str]:
+    return [acl.principal for acl in guarded.broker.catalogue.acls]
+
+
+def test_yes_without_anything_to_match_removes_no_rule(guarded_with_rules: Guarded, capsys: Output) -> None:
+    assert main(["acls", "remove", "--yes"]) == 2
+    assert "--yes alone would remove every rule" in capsys.readouterr().err
+    assert users_of(guarded_with_rules) == ["User:alice", "User:bob"]
+
+
+def test_every_rule_is_removed_when_all_is_said(guarded_with_rules: Guarded, capsys: Output) -> None:
+    assert main(["acls", "remove", "--all"]) == 0
+    assert "nothing was removed" in capsys.readouterr().out
+    assert users_of(guarded_with_rules) == ["User:alice", "User:bob"]
+    assert main(["acls", "remove", "--all", "--yes"]) == 0
+    assert users_of(guarded_with_rules) == []
+
+
+@pytest.mark.parametrize("filtered", [["--user", "alice"], ["--cluster"], ["--permission", "allow"]])
+def test_all_and_something_to_match_contradict_each_other(
+    guarded_with_rules: Guarded, capsys: Output, filtered: list[str]
+) -> None:
+    assert main(["acls", "remove", "--all", "--yes", *filtered]) == 2
+    assert "--all means every rule" in capsys.readouterr().err
+    assert users_of(guarded_with_rules) == ["User:alice", "User:bob"]
+
+
+def test_without_yes_the_rules_that_nothing_restricts_are_listed(
+    guarded_with_rules: Guarded, capsys: Output
+) -> None:
+    capsys.readouterr()
+    assert main(["acls", "remove"]) == 0
+    listed = capsys.readouterr().out
+    assert "alice" in listed
+    assert "nothing was removed" in listed
+    assert users_of(guarded_with_rules) == ["User:alice", "User:bob"]
