@@ -9,6 +9,7 @@ import pytest
 
 from broker.handlers import APIS
 from compat_tests.hunt.link import Journal, Sent, entries
+from compat_tests.hunt.memory_watch import LOOKED_AT_MIB, STEP_MIB, Act, MemoryWatch, resident_mib
 from compat_tests.hunt.pieces import Piece
 from compat_tests.hunt.player import Findings, Player
 from compat_tests.hunt.wrong import spoiled
@@ -57,3 +58,34 @@ def test_a_spoiled_request_is_another(tmp_path: Path) -> None:
     chance = Random(3)
     frames = [sent.frame for sent in made_by("3", tmp_path)]
     assert sum(spoiled(frame, chance) != frame for frame in frames) > len(frames) / 2
+
+
+class Peaks(MemoryWatch):
+    """A watch that is given figures, and keeps those at which the server would write its stacks."""
+
+    def __init__(self) -> None:
+        super().__init__(pid=0)
+        self.dumped: list[float] = []
+
+    def dump(self) -> None:
+        self.dumped.append(self.peak_mib)
+
+
+def test_a_server_writes_its_stacks_at_each_peak_well_above_the_last() -> None:
+    watch = Peaks()
+    figures = [LOOKED_AT_MIB - 1, LOOKED_AT_MIB, LOOKED_AT_MIB + STEP_MIB - 1, LOOKED_AT_MIB + STEP_MIB, 100]
+    for now, mib in enumerate(figures):
+        watch.note(mib, now)
+    assert watch.dumped == [LOOKED_AT_MIB, LOOKED_AT_MIB + STEP_MIB]
+    assert (watch.peak_mib, watch.peak_at) == (LOOKED_AT_MIB + STEP_MIB, 3)
+
+
+def test_the_acts_under_way_at_the_peak_of_memory_are_named() -> None:
+    watch = Peaks()
+    watch.note(400.0, 5.0)
+    acts = [Act(1.0, 4.0, "before"), Act(4.0, 6.0, "wide"), Act(5.0, 9.0, "produce"), Act(6.0, 7.0, "after")]
+    assert watch.at_peak(acts) == ["produce", "wide"]
+
+
+def test_the_memory_of_a_process_is_read_in_mib() -> None:
+    assert resident_mib("VmHWM:\t  9999 kB\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n") == 2.0

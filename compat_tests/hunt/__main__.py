@@ -112,7 +112,7 @@ def _line(sums: dict[str, Any], verdict: Verdict) -> str:
     return (
         f"{sums['seconds'] / 60:6.1f} min  piece {verdict.seed}: {verdict.requests} requests,"
         f" {verdict.bytes >> 20} MiB, {verdict.connections} connections, {verdict.starts} starts;"
-        f" memory {verdict.memory_mib:.0f} MiB, turn {longest:.0f} ms,"
+        f" memory {verdict.memory_mib:.0f} MiB beside {', '.join(verdict.at_peak)}, turn {longest:.0f} ms,"
         f" worst {verdict.worst_ms:.0f} ms, {len(verdict.problems)} problems"
     )
 

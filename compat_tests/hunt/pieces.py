@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from compat_tests.broker import HOST, free_port
+from compat_tests.hunt.memory_watch import Act, MemoryWatch
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.logins import login_settings
 from compat_tests.overload.figures import (
@@ -75,6 +76,9 @@ class Verdict:
     connections: int = 0
     starts: int = 0
     memory_mib: float = 0.0
+    peak_mib: float = 0.0
+    at_peak: list[str] = field(default_factory=list)
+    """The highest memory that was seen from outside, and the actors that were at work then."""
     turns: dict[str, Turn] = field(default_factory=dict)
     """The longest turn of the event loop above 20 ms of processor, by the work that took the most of it."""
     worst_ms: float = 0.0
@@ -141,7 +145,7 @@ class Piece:
     def _phase(self, phase: int, seconds: float) -> None:
         findings = self.directory / f"phase-{phase}"
         findings.mkdir(parents=True, exist_ok=True)
-        with GoodClients(self.broker) as good:
+        with GoodClients(self.broker) as good, MemoryWatch(self.broker.process.pid) as watch:
             played = self._play(findings, phase, seconds)
             alive = self.broker.process.exit_code is None
             if alive:
@@ -155,6 +159,7 @@ class Piece:
             if code:
                 self._problem(f"SIGTERM ended the server with {code}: {self.broker.process.tail()}")
         self._judge(findings, played, good)
+        self._note_peak(watch, played)
 
     def _play(self, findings: Path, phase: int, seconds: float) -> dict[str, Any]:
         command = [sys.executable, "-m", "compat_tests.hunt.player"]
@@ -211,6 +216,12 @@ class Piece:
         for line in log.splitlines():
             if FAULT.search(line):
                 self._problem(_shortened(line))
+
+    def _note_peak(self, watch: MemoryWatch, played: dict[str, Any]) -> None:
+        """Keep the highest peak of memory with the actors that were at work."""
+        if watch.peak_mib > self.verdict.peak_mib:
+            self.verdict.peak_mib = watch.peak_mib
+            self.verdict.at_peak = watch.at_peak(Act(*act) for act in played.get("acts", ()))
 
     def _problem(self, text: str) -> None:
         """Keep it, once; figures in it do not make it another."""

@@ -2,7 +2,7 @@
 
     python -m compat_tests.hunt.player PORT HTTP_PORT SEED SECONDS DIR PORTS [ACTOR ...]
 
-It prints one line of JSON at its end: requests, bytes and connections, and which actors had how many turns.
+It prints one line of JSON at its end: requests, bytes and connections, and the acts of all actors.
 What it finds is in DIR: a text, and the bytes that were sent before.
 """
 
@@ -21,6 +21,7 @@ from typing import Any, Final, cast
 
 from broker.handlers import APIS, Api
 from compat_tests.hunt.link import Journal, Link, Lost, Sent, message_of
+from compat_tests.hunt.memory_watch import Act
 from compat_tests.hunt.values import Maker
 from compat_tests.hunt.world import INVALID_UTF8, World
 from compat_tests.hunt.wrong import without_utf8
@@ -107,7 +108,7 @@ class Player:
         self.journal = journal
         self.findings = findings
         self.ends_at = ends_at
-        self.turns: Counter[str] = Counter()
+        self.acts: list[Act] = []
         self.sent: Counter[str] = Counter()
 
     def link(self, port: int | None = None) -> Link:
@@ -189,7 +190,7 @@ def play(player: Player, names: list[str], weights: list[int]) -> None:
 
     while time.monotonic() < player.ends_at:
         (name,) = player.chance.choices(names, weights)
-        player.turns[name] += 1
+        began = time.monotonic()
         try:
             ACTORS[name].act(player)
         except Lost:
@@ -198,6 +199,8 @@ def play(player: Player, names: list[str], weights: list[int]) -> None:
             return
         except OSError:
             time.sleep(0.05)
+        finally:
+            player.acts.append(Act(began, time.monotonic(), name))
 
 
 def watch(http_port: int, findings: Findings, ends_at: float) -> None:
@@ -247,7 +250,7 @@ def main() -> None:
         "requests": journal.requests,
         "bytes": journal.bytes,
         "connections": journal.connections,
-        "turns": dict(sum((player.turns for player in players), Counter())),
+        "acts": [act for player in players for act in player.acts],
         "sent": dict(sum((player.sent for player in players), Counter())),
     }
     # The bytes before an end that only the server's log explains.
