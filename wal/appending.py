@@ -224,7 +224,7 @@ class LogAppending(LogReading):
         `read_versions` finds them once they are synced.
         Raises: LogFailed, LogDamaged, LogClosed.
         """
-        return self._append_meta(stream_id, opaque_meta(payload))
+        return self._append_alone(stream_id, opaque_meta(payload))
 
     def set_log_start(self, stream_id: int, offset: int) -> int:
         """Move a stream's log start up to `offset`, at most to the high watermark; visible once synced.
@@ -243,7 +243,7 @@ class LogAppending(LogReading):
         announced = state.announced_starts.get(stream_id, log_start)
         if offset > announced:
             released_bytes = bytes_between(state, stream, announced, offset)
-            self._append_meta(stream_id, log_start_meta(offset, released_bytes))
+            self._append_alone(stream_id, log_start_meta(offset, released_bytes))
             state.announced_starts[stream_id] = offset
         return state.next_version - 1
 
@@ -254,7 +254,7 @@ class LogAppending(LogReading):
         stream = self._state.streams.get(stream_id)
         if stream is not None and not stream.dropped:
             stream.dropped = True
-            self._append_meta(stream_id, drop_meta())
+            self._append_alone(stream_id, drop_meta())
 
     def set_leader_epoch(self, stream_id: int, epoch: int) -> None:
         """Begin a new leader epoch at the stream's log end; it must be above the last one."""
@@ -299,6 +299,13 @@ class LogAppending(LogReading):
             # Later ledgers may have begun in what was lost.
             self.set_leader_epoch(stream_id, epoch_after_loss(stream.leader_epoch, self._wall_ms))
         self.append(stream_id, empty_batch(end - last), reserved=True)
+
+    def _append_alone(self, stream_id: int, payload: bytes) -> int:
+        """Add a meta entry that belongs to nothing appended before it: a full frame takes no more of them."""
+        frame = self._open
+        if frame is not None and frame.entry_count >= self._state.options.frame_entries_max:
+            self._open = None
+        return self._append_meta(stream_id, payload)
 
     def _append_meta(self, stream_id: int, payload: bytes) -> int:
         if self._refused is not None:

@@ -26,8 +26,8 @@ class LogOptions:
     frame_bytes_max: int = 8 * MIB
     """A frame takes no further batch beyond this; one larger batch makes a frame of its own."""
     frame_entries_max: int = 2_000
-    """A frame takes no further batch beyond this number: what follows from its commit, 2 to 4 µs for each
-    entry, is done in one go."""
+    """A frame takes no further batch or change beyond this number: what follows from its commit, 2 to 4 µs
+    for each entry, is done in one go."""
     tail_cache_bytes: int = 32 * MIB
     index_cache_bytes: int = 16 * MIB
     """The memory for indexes of sealed segments."""

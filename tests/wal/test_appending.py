@@ -321,3 +321,36 @@ def test_a_log_without_an_open_frame_keeps_together_what_comes() -> None:
     log.append(1, batch())
     log.append(2, batch())
     assert [frame.entry_count for frame in log._state.pending] == [2]
+
+
+def test_a_frame_takes_no_more_changes_than_its_limit_and_order_is_kept() -> None:
+    """A commit of 6,000 changes of the catalogue kept the event loop for 10 ms."""
+    disk = MemoryDisk()
+    log = open_log(disk, small_options(frame_entries_max=3))
+    log.append(1, batch())
+    log.append(2, batch())
+    commit(log)
+    versions = [log.append_meta(7, bytes([number])) for number in range(4)]
+    versions.append(log.set_log_start(1, 1))
+    log.drop_stream(2)
+    versions.append(log.append_meta(7, b"last"))
+    assert [frame.entry_count for frame in log._state.pending] == [3, 3, 1]
+    assert versions == [2, 3, 4, 5, 6, 8]
+    commit(log)
+    again = open_log(disk.crash(), small_options(frame_entries_max=3))
+    told = [entry.opaque for entry in again.read_versions(2, 1 << 20)]
+    assert [bytes(payload) for payload in told if payload is not None] == [
+        b"\0",
+        b"\1",
+        b"\2",
+        b"\3",
+        b"last",
+    ]
+    assert (again.log_start(1), list(again.streams())) == (1, [1])
+
+
+def test_what_belongs_to_a_batch_stays_in_its_frame_however_full_that_is() -> None:
+    log = appending(small_options(frame_entries_max=1))
+    log.append(1, batch())
+    log.set_leader_epoch(1, 5)
+    assert [frame.entry_count for frame in log._state.pending] == [2]
