@@ -26,6 +26,14 @@ class Malformed(ProtocolError):
         self.field = field
         self.problem = problem
 
+    def without_frames(self) -> Malformed:
+        """Return itself, to be kept: without the frames that it came through and what they refer to.
+
+        Those of a codec have all that was opened until then, 16 MiB and more.
+        """
+        self.__context__ = self.__cause__ = None
+        return self.with_traceback(None)
+
 
 class TooManyElements(Malformed):
     """A message with more array elements and unknown tags than it may hold."""

@@ -32,7 +32,7 @@ def opened(batch: memoryview, limit_bytes: int) -> Opened:
     try:
         return open_records(read_batch_header(batch), batch, limit_bytes)
     except Malformed as error:
-        return error
+        return error.without_frames()
 
 
 def opened_if_small(batch: memoryview, limit_bytes: int) -> Opened | None:

@@ -23,7 +23,6 @@ from broker.storage.produce_times import ReadTimes, stamp_times
 from broker.storage.routing import Router, moved_by_key
 from protocol.batch_check import BatchRefused, check_batch
 from protocol.error_codes import ErrorCode
-from protocol.errors import Malformed
 from protocol.messages.produce import ProduceRequest
 from protocol.record_reader import Headers
 from protocol.records import BatchHeader
@@ -148,13 +147,10 @@ def _check_content(
     read_times: ReadTimes | None,
 ) -> int:
     """Check the records, as far as they were read, the times and the size; return the append time."""
-    try:
-        if inspection is not None:
-            _refuse_flaws(inspection, partition)
-        times = inspection.times if inspection is not None else None
-        append_time_ms = stamp_times(batch, header, settings, wall_ms, times, read_times)
-    except Malformed as error:
-        raise RequestError(ErrorCode.INVALID_RECORD, str(error)) from error
+    if inspection is not None:
+        _refuse_flaws(inspection, partition)
+    times = inspection.times if inspection is not None else None
+    append_time_ms = stamp_times(batch, header, settings, wall_ms, times, read_times)
     if header.size_bytes > settings.segment_bytes:
         raise RequestError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -278,10 +274,10 @@ def _check_transaction(admission: TransactionCheck | None, partition: Partition,
 def _refuse_flaws(inspection: Inspection, partition: Partition) -> None:
     """Refuse a batch that cannot be read, values that do not fit and, on compacted topics, keyless records.
 
-    Raises: Malformed, RequestError.
+    Raises: RequestError.
     """
-    if inspection.flaw is not None:
-        raise inspection.flaw
+    if inspection.flaw:
+        raise RequestError(ErrorCode.INVALID_RECORD, inspection.flaw)
     if inspection.undecided:
         raise RequestError(ErrorCode.REQUEST_TIMED_OUT, inspection.undecided)
     if inspection.misfits:

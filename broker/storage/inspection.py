@@ -63,8 +63,8 @@ class Inspection(NamedTuple):
 
     settings: TopicSettings
     """The settings that were in effect."""
-    flaw: Malformed | None = None
-    """The reason why the batch cannot be read to its end."""
+    flaw: str = ""
+    """The reason why the batch cannot be read to its end; the error itself would keep what was opened."""
     keyless: tuple[int, ...] = ()
     """The first records without a key."""
     times: tuple[int, int] | None = None
@@ -130,7 +130,7 @@ def inspect(
         if values is not None:
             values.finish()
     except Malformed as error:
-        return Inspection(settings, flaw=error)
+        return Inspection(settings, flaw=str(error))
     return Inspection(
         settings,
         keyless=tuple(keyless),
@@ -148,7 +148,7 @@ def inspect_keys(batch: bytes | bytearray | memoryview, settings: TopicSettings)
         header, body = open_batch(batch)
         return Inspection(settings, keys=_keys(record_keys(header, body)))
     except Malformed as error:
-        return Inspection(settings, flaw=error)
+        return Inspection(settings, flaw=str(error))
 
 
 def _keys(of_records: list[bytes | None]) -> Keys:

@@ -33,8 +33,8 @@ class ReadTimes(NamedTuple):
     greatest: int = NO_TIMESTAMP
     untimely: tuple[tuple[int, str], ...] = ()
     """The first records whose time the topic does not accept, and why."""
-    flaw: Malformed | None = None
-    """The reason why the batch cannot be read to its end."""
+    flaw: str = ""
+    """The reason why the batch cannot be read to its end; the error itself would keep what was opened."""
 
 
 class UnreadTimes(RequestError):
@@ -70,7 +70,7 @@ def read_times(batch: memoryview, settings: TopicSettings, wall_ms: int) -> Read
                 )
                 untimely.append((index, why))
     except Malformed as error:
-        return ReadTimes(settings, flaw=error)
+        return ReadTimes(settings, flaw=str(error))
     return ReadTimes(settings, greatest, tuple(untimely))
 
 
@@ -85,7 +85,7 @@ def stamp_times(
     """Set the batch's timestamps as the topic says; return the append time, -1 with CreateTime.
 
     `times`: the earliest and latest timestamp of the records, if they have been read for it; `read`: what an
-    `UnreadTimes` has made.  Raises: Malformed, RequestError; UnreadTimes, one of them.
+    `UnreadTimes` has made.  Raises: RequestError; UnreadTimes, one of them.
     """
     if header.is_append_time and (settings.append_time or header.max_timestamp == NO_TIMESTAMP):
         raise _append_time_refusal(header)
@@ -162,14 +162,14 @@ def _append_time_refusal(header: BatchHeader) -> RequestError:
 def _timely(batch: memoryview, settings: TopicSettings, wall_ms: int, read: ReadTimes | None) -> int:
     """Return the greatest timestamp of the records; refuse the batch if the topic does not accept them.
 
-    Raises: Malformed, RequestError; UnreadTimes if a thread has to read them first.
+    Raises: RequestError; UnreadTimes if a thread has to read them first.
     """
     if read is None or read.settings != settings:
         if takes_long(batch):
             raise UnreadTimes(batch, settings, wall_ms)
         read = read_times(batch, settings, wall_ms)
-    if read.flaw is not None:
-        raise read.flaw
+    if read.flaw:
+        raise RequestError(ErrorCode.INVALID_RECORD, read.flaw)
     if read.untimely:
         raise RequestError(
             ErrorCode.INVALID_TIMESTAMP,

@@ -13,7 +13,6 @@ from broker.storage.inspection import INSPECTED_RECORDS_MAX
 from broker.storage.produce_times import DOUBTFUL_RECORDS_MAX, UnreadTimes, read_times, stamp_times
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
-from protocol.errors import Malformed
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from protocol.records import check_crc, read_batch_header, renew_crc
@@ -98,13 +97,14 @@ def test_times_that_a_thread_has_read_are_judged_by_the_settings_of_now(settings
         stamp_times(memoryview(data), read_batch_header(data), later, START_MS, None, read)
 
 
-def test_a_batch_that_a_thread_cannot_read_is_malformed(settings: TopicSettings) -> None:
+def test_a_batch_that_a_thread_cannot_read_is_refused(settings: TopicSettings) -> None:
     data = packed(INSPECTED_RECORDS_MAX + 1, START_MS)
     data[61] ^= 0xFF
     renew_crc(data)
     read = read_times(memoryview(data), settings, START_MS)
-    with pytest.raises(Malformed):
+    with pytest.raises(RequestError, match="gzip data at byte 0") as refused:
         stamp_times(memoryview(data), read_batch_header(data), settings, START_MS, None, read)
+    assert refused.value.code == ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("timestamps", [(7,), (3, 900, 20), (-1, -1), (-2,), (-2, -5), (0,)])
