@@ -16,7 +16,6 @@ from groups.classic_member import (
     JoinReply,
     Protocols,
     join_refused,
-    protocols_of,
     sync_refused,
 )
 from groups.classic_rebalance import (
@@ -77,9 +76,9 @@ def join_classic(
     if not group.supports(request.protocol_type, protocols):
         raise InconsistentProtocol
     if request.member_id:
-        _join_with_id(context, group, request, client, reply)
+        _join_with_id(context, group, request, protocols, client, reply)
     else:
-        _join_without_id(context, group, request, client, reply)
+        _join_without_id(context, group, request, protocols, client, reply)
 
 
 def _check_memory(
@@ -120,30 +119,40 @@ def _new_member_id(context: Context, name: str) -> str:
 
 
 def _join_without_id(
-    context: Context, group: ClassicGroup, request: JoinGroupRequest, client: Client, reply: JoinReply
+    context: Context,
+    group: ClassicGroup,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    client: Client,
+    reply: JoinReply,
 ) -> None:
     instance_id = request.group_instance_id
     member_id = _new_member_id(context, client.client_id if instance_id is None else instance_id)
     if instance_id is not None and instance_id in group.instances:
-        _replace_static(context, group, request, client, reply, member_id)
+        _replace_static(context, group, request, protocols, client, reply, member_id)
     elif instance_id is None and client.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending.add(member_id)
         count_pending(context.memory, group, member_id, client.host)
         keep_pending(context, group, member_id, request.session_timeout_ms)
         reply(join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
-        _add(context, group, request, client, reply, member_id)
+        _add(context, group, request, protocols, client, reply, member_id)
 
 
 def _join_with_id(
-    context: Context, group: ClassicGroup, request: JoinGroupRequest, client: Client, reply: JoinReply
+    context: Context,
+    group: ClassicGroup,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    client: Client,
+    reply: JoinReply,
 ) -> None:
     member_id = request.member_id
     if member_id in group.pending and request.group_instance_id is None:
-        _add(context, group, request, client, reply, member_id)
+        _add(context, group, request, protocols, client, reply, member_id)
         return
     member = known_member(group, member_id, request.group_instance_id)
-    changed = member.protocols != protocols_of(request.protocols)
+    changed = member.protocols != protocols
     what = Request.REJOIN_CHANGED if changed else Request.REJOIN
     if group.leader == member_id and not changed and not group.server_assigned:
         what = Request.REJOIN_LEADER
@@ -156,7 +165,7 @@ def _join_with_id(
             start_session(context, group, member)
             reply(joined(group, member))
         case Action.PARK | Action.REBALANCE:
-            _rejoin(context, group, member, request, reply)
+            _rejoin(context, group, member, request, protocols, reply)
             prepare_or_complete(context, group)
         case ErrorCode.COORDINATOR_NOT_AVAILABLE:
             raise CoordinatorNotAvailable
@@ -185,6 +194,7 @@ def _add(
     context: Context,
     group: ClassicGroup,
     request: JoinGroupRequest,
+    protocols: Protocols,
     client: Client,
     reply: JoinReply,
     member_id: str,
@@ -198,7 +208,7 @@ def _add(
         client_host=client.host,
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms(request),
-        protocols=protocols_of(request.protocols),
+        protocols=protocols,
     )
     member.is_new = True
     member.join = reply
@@ -217,10 +227,14 @@ def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
 
 
 def _rejoin(
-    context: Context, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest, reply: JoinReply
+    context: Context,
+    group: ClassicGroup,
+    member: ClassicMember,
+    request: JoinGroupRequest,
+    protocols: Protocols,
+    reply: JoinReply,
 ) -> None:
     """Adopt what the request says, and let it wait for the rebalance."""
-    protocols = protocols_of(request.protocols)
     _note_join(context, member, resubscribed=protocols != member.protocols)
     # A client that asks twice has given up on its first request, which must be answered all the same.
     member.answer_join(join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
@@ -246,6 +260,7 @@ def _replace_static(
     context: Context,
     group: ClassicGroup,
     request: JoinGroupRequest,
+    protocols: Protocols,
     client: Client,
     reply: JoinReply,
     member_id: str,
@@ -261,7 +276,7 @@ def _replace_static(
     member = group.replace_static(old_id, member_id)
     context.memory.count(group.group_id, old_id, "", 0)
     member.client_id, member.client_host = client.client_id, client.host
-    _rejoin(context, group, member, request, reply)
+    _rejoin(context, group, member, request, protocols, reply)
     start_session(context, group, member)
     match group.state:
         case GroupState.STABLE if group.choose_protocol() == group.protocol:
