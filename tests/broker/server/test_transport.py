@@ -107,10 +107,38 @@ def test_many_parts_take_several_calls(transport: PlainTransport, fake: FakeSock
 
 
 def test_one_connection_does_not_send_all_day(transport: PlainTransport, fake: FakeSocket) -> None:
-    put(transport, *[b"x" * SEND_BYTES_PER_TURN] * BUFFERS_PER_SEND, b"rest")
+    put(transport, *[b"x" * SEND_BYTES_PER_TURN] * 2, b"rest")
+    for left in (SEND_BYTES_PER_TURN + 4, 4):
+        transport.send(0)
+        assert (transport.blocked, transport.connection.outgoing_bytes) == (True, left)
     transport.send(0)
-    assert transport.blocked
-    assert transport.connection.outgoing_bytes == 4
+    assert (transport.blocked, len(fake.taken)) == (False, 2 * SEND_BYTES_PER_TURN + 4)
+
+
+def test_a_call_takes_a_part_of_a_large_buffer_however_much_room_the_socket_has(
+    transport: PlainTransport, fake: FakeSocket
+) -> None:
+    """4 MiB in one call took 15 ms of a turn."""
+    whole = bytes(range(256)) * (3 * SEND_BYTES_PER_TURN // 256)
+    put(transport, b"head", whole, b"tail")
+    turns = 0
+    while not turns or transport.blocked:
+        transport.send(0)
+        turns += 1
+        assert len(fake.taken) <= turns * SEND_BYTES_PER_TURN
+    assert (turns, bytes(fake.taken)) == (4, b"head" + whole + b"tail")
+
+
+def test_a_call_sends_a_part_of_a_large_range(
+    transport: PlainTransport, fake: FakeSocket, sendfile: list[FakeFile]
+) -> None:
+    sendfile.append(file := FakeFile(bytes(range(256)) * (5 * SEND_BYTES_PER_TURN // 512)))
+    put(transport, file_range(file, 0, len(file.data)))
+    for taken in (1, 2, 2.5):
+        transport.send(0)
+        assert len(fake.taken) == taken * SEND_BYTES_PER_TURN
+    assert not transport.blocked
+    assert bytes(fake.taken) == file.data
 
 
 def test_a_range_of_a_file_is_sent_from_the_file(
