@@ -163,7 +163,9 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
             if not isinstance(topic, RequestError) and topic.view is None:
                 settings = broker.topics.settings(topic)
                 routed = settings.routes_records
-                opens = settings.opens_batches or broker.splits.reads_keys(topic, data.index, settings)
+                # Nothing is imported for topics whose partitions do not split.
+                reads_keys = routed and broker.splits.reads_keys(topic, data.index, settings)
+                opens = settings.opens_batches or reads_keys
                 if settings.checks_values or (opens and inspection_takes_long(data.records, settings)):
                     pending.await_appends()
                     if not call.data_owned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from uuid import UUID
 
 import pytest
@@ -196,3 +197,20 @@ def test_a_wide_request_waits_for_the_disk_so_that_others_do_not_wait_behind_all
     assert wide.answers() == []
     gateway.settle()
     assert [outcome.error_code for outcome in outcomes(wide.answers()[0])] == [0] * count
+
+
+def test_a_topic_whose_partitions_do_not_split_has_nothing_imported_for_splits(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first produce after a start would wait for the import."""
+    monkeypatch.setitem(sys.modules, "broker.upkeep.partition_splits", None)
+    create(client, "t")
+    create(client, "checked", **{"kawal.check.records": "open"})
+    assert send(client, "t", batch(b"a")).base_offset == 0
+    assert send(client, "checked", batch(b"a")).base_offset == 0
+    splits = {"kawal.partition.autosplit.mode": "paused", "kawal.partition.write.bytes.per.sec": "1000000"}
+    create(client, "split", **splits)
+    gateway.broker.internal_errors.listener = None
+    client.send(producing(("split", 0, batch(b"a"))), 9)
+    gateway.settle()
+    assert sum(gateway.broker.internal_errors.counts.values()) == 1
