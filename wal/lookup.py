@@ -127,6 +127,6 @@ def bytes_between(state: LogState, stream: Stream, start: int, offset: int) -> i
             end -= 1
         if end > place:
             total += index.bytes_of(rows[place:end])
-        if end < len(rows):
-            break
+        if index.base[rows[-1]] + index.count[rows[-1]] >= offset:
+            break  # the next segment has none of them: its index need not be opened to learn that
     return total

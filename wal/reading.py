@@ -173,10 +173,31 @@ class LogReading:
         found = max_timestamp(self._state, stream) if stream is not None else None
         return found[0] if found is not None else None
 
-    def extents(self, stream_id: int, from_offset: int = 0) -> Iterator[StreamExtent]:
-        """Return the visible extents of a stream from the log start, or a later offset, on."""
+    def extents(
+        self, stream_id: int, from_offset: int = 0, *, may_wait: bool = True
+    ) -> Iterator[StreamExtent]:
+        """Return the visible extents of a stream from the log start, or a later offset, on.
+
+        Raises: IndexNotLoaded, without `may_wait`, where an index must be read from the disk first.
+        """
         stream = self._state.streams.get(stream_id)
-        return stream_extents(self._state, stream, from_offset) if stream is not None else iter(())
+        if stream is None:
+            return iter(())
+        found = stream_extents(self._state, stream, from_offset)
+        return found if may_wait else self._without_waiting(found)
+
+    def _without_waiting(self, found: Iterator[StreamExtent]) -> Iterator[StreamExtent]:
+        """Yield the same; between two of them others may read, and wait."""
+        state = self._state
+        while True:
+            state.must_not_wait = True
+            try:
+                extent = next(found, None)
+            finally:
+                state.must_not_wait = False
+            if extent is None:
+                return
+            yield extent
 
     def offset_since(self, stream_id: int, timestamp_ms: int, *, from_offset: int) -> int:
         """Return the first offset from `from_offset` on whose extent has a record at or after the time.
@@ -186,10 +207,19 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return offset_since(self._state, stream, timestamp_ms, from_offset) if stream is not None else 0
 
-    def bytes_between(self, stream_id: int, start: int, end: int) -> int:
-        """Return the total size of the extents from the one with `start` on that end at or below `end`."""
-        stream = self._state.streams.get(stream_id)
-        return bytes_between(self._state, stream, start, end) if stream is not None else 0
+    def bytes_between(self, stream_id: int, start: int, end: int, *, may_wait: bool = True) -> int:
+        """Return the total size of the extents from the one with `start` on that end at or below `end`.
+
+        Raises: IndexNotLoaded, without `may_wait`, if an index must be read from the disk first.
+        """
+        state, stream = self._state, self._state.streams.get(stream_id)
+        if stream is None:
+            return 0
+        state.must_not_wait = not may_wait
+        try:
+            return bytes_between(state, stream, start, end)
+        finally:
+            state.must_not_wait = False
 
     def read_versions(self, from_version: int, max_bytes: int) -> list[VersionedEntry]:
         """Return visible entries of all streams from `from_version` on, in arrival order, in whole frames."""

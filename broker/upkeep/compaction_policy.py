@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from broker.config.topic_settings import TopicSettings
 from broker.storage.partition import Partition
-from broker.upkeep.retention import batches_of
+from broker.upkeep.retention_walk import batches_of
 from wal.retention import LogicalSegment, LogicalSegments, RollPolicy, Run
 
 EXTENTS_PER_SLICE: Final = 500

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain
 from typing import Final
 from uuid import UUID
 
@@ -30,22 +30,19 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Topic
-from broker.config.topic_settings import TopicSettings
 from broker.loop.clock import HOLD_MS
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import Steps, WaitingSteps, in_thread, or_again
+from broker.loop.slices import Steps, Until, WaitingSteps, in_thread, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.file_retention import FileRetention
 from broker.upkeep.retention_holds import GroupProgress, Holds
-from broker.upkeep.retention_queue import NEVER, Known, RetentionQueue
-from protocol.records import iter_batches, read_batch_header
+from broker.upkeep.retention_queue import NEVER, RetentionQueue
+from broker.upkeep.retention_walk import clean_end, oldest_of, quiet_until, walked, when_loaded
 from wal.commit import Advanced
 from wal.disk import DiskError
 from wal.errors import WalError
-from wal.retention import Oldest, RetentionPolicy, RollPolicy, Run, Walk
-from wal.segment import FileRange
 
 logger = logging.getLogger("kawal.retention")
 
@@ -53,9 +50,6 @@ GROUPS_MODULE: Final = "broker.coordinators.groups"
 
 PARTITIONS_PER_SLICE: Final = 200
 """Partitions looked at before other work gets a turn: about 1 ms if nothing is to be deleted."""
-
-EXTENTS_PER_SLICE: Final = 500
-"""Extents walked over before other work gets a turn: 1 to 2 ms."""
 
 LOADING_PAUSE_MS: Final = 100
 """The pause before another check whether the groups' offsets are loaded."""
@@ -151,7 +145,7 @@ class RetentionTask:
         yield from in_thread(self._loop.scheduler.offload, lambda: import_module(GROUPS_MODULE))
         self._begin(self._loop.clock.turn_ms)
 
-    def _check(self) -> Steps:
+    def _check(self) -> WaitingSteps:
         """Apply retention to every partition in which something may be due, then retire segments."""
         self._holds = None
         held = 0
@@ -170,7 +164,7 @@ class RetentionTask:
         yield from self._retire_segments()
         self._schedule(self._loop.clock.turn_ms)
 
-    def _look_safely(self, stream_id: int) -> Generator[None, None, bool]:
+    def _look_safely(self, stream_id: int) -> Generator[Until | None, None, bool]:
         """Look at one stream; return whether a group keeps records in it that would have been deleted."""
         partition = self._partition_of(stream_id)
         if partition is None:
@@ -201,20 +195,24 @@ class RetentionTask:
         partition = self._metadata.topics.partition(topic, index)
         return partition if partition.high_watermark > partition.log_start else None
 
-    def _look(self, partition: Partition) -> Generator[None, None, bool]:
+    def _look(self, partition: Partition) -> Generator[Until | None, None, bool]:
+        offload = self._loop.scheduler.offload
         settings, wall_ms = self._metadata.topics.settings(partition.topic), self._wall_ms()
         known = self._queue.known(partition.stream_id)
-        oldest = _oldest(partition, settings, known)
+        oldest = oldest_of(partition, settings, known)
         if oldest.segment is None:
-            quiet_until_ms = _quiet_until(partition, settings, wall_ms)
+            quiet_until_ms = yield from quiet_until(partition, settings, wall_ms, offload)
             if quiet_until_ms is not None:
                 self._queue.put(partition.stream_id, quiet_until_ms)
                 return False
-        known.oldest, known.clean_end = oldest, _clean_end(partition)
+        known.oldest, known.clean_end = oldest, clean_end(partition)
         walk = yield from walked(
-            partition, oldest, settings, wall_ms, lambda: self._held_from(partition, wall_ms)
+            partition, oldest, settings, wall_ms, lambda: self._held_from(partition, wall_ms), offload
         )
-        moved = walk.log_start > partition.log_start and self._partition_of(partition.stream_id) is partition
+        moved = walk.log_start > partition.log_start
+        if moved:
+            yield from self._released_bytes(partition, walk.log_start)
+            moved = self._partition_of(partition.stream_id) is partition
         if moved:
             self._move(partition, walk.log_start)
         due_ms = walk.due_ms()
@@ -222,6 +220,16 @@ class RetentionTask:
         again_ms = wall_ms if moved or walk.is_held else NEVER if due_ms is None else due_ms
         self._queue.put(partition.stream_id, again_ms)
         return walk.is_held
+
+    def _released_bytes(self, partition: Partition, log_start: int) -> Generator[Until, None, int]:
+        """Return the size of what a move releases: the log will ask for it, and must not wait."""
+        log, stream_id, start = partition.vnode.log, partition.stream_id, partition.log_start
+        return (
+            yield from when_loaded(
+                lambda may_wait: log.bytes_between(stream_id, start, log_start, may_wait=may_wait),
+                self._loop.scheduler.offload,
+            )
+        )
 
     def _move(self, partition: Partition, log_start: int) -> None:
         partition.vnode.log.set_log_start(partition.stream_id, log_start)
@@ -271,92 +279,3 @@ class RetentionTask:
                     vnode.log.retire_segments()
             except (WalError, DiskError) as error:
                 logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
-
-
-def _clean_end(partition: Partition) -> int:
-    return partition.vnode.log.clean_end(partition.stream_id)
-
-
-def _oldest(partition: Partition, settings: TopicSettings, known: Known) -> Oldest:
-    """Return the oldest logical segment as far as it was walked, or an empty one to begin with."""
-    policy = RollPolicy(settings.segment_bytes, settings.segment_ms)
-    oldest = known.oldest
-    if (
-        oldest is None
-        or oldest.policy != policy
-        or known.clean_end != _clean_end(partition)
-        or not oldest.holds(partition.log_start)
-    ):
-        return Oldest(policy)
-    return oldest
-
-
-def _quiet_until(partition: Partition, settings: TopicSettings, wall_ms: int) -> int | None:
-    """Return the time of day up to which nothing can expire; None if the partition must be walked.
-
-    It is judged by the stream's size and its oldest extent alone.
-    """
-    log, stream_id = partition.vnode.log, partition.stream_id
-    if 0 <= settings.retention_bytes <= log.stream_size_bytes(stream_id):
-        return None
-    if settings.retention_ms < 0:
-        return NEVER
-    extent = next(iter(log.extents(stream_id)), None)
-    if extent is None:
-        return NEVER
-    oldest: Run | None = Run(*extent)
-    if log.clean_end(stream_id) > partition.log_start:
-        # Records that compaction kept are close together, whatever their age.
-        oldest = next(batches_of(partition, Run(*extent)), None)
-    if oldest is None:
-        return NEVER
-    due_ms = oldest.max_timestamp + settings.retention_ms + 1
-    return due_ms if due_ms > wall_ms and oldest.max_timestamp >= 0 else None
-
-
-def walked(
-    partition: Partition, oldest: Oldest, settings: TopicSettings, wall_ms: int, limit: Callable[[], int]
-) -> Generator[None, None, Walk]:
-    """Walk over the oldest logical segments of a partition, in slices, and return how far retention goes."""
-    log, stream_id = partition.vnode.log, partition.stream_id
-    walk = Walk(
-        oldest,
-        RetentionPolicy(settings.retention_bytes, settings.retention_ms),
-        log_start=partition.log_start,
-        size_bytes=_size_from(partition, oldest) if settings.retention_bytes >= 0 else 0,
-        now_ms=wall_ms,
-        limit=limit,
-        batches_of=lambda run: batches_of(partition, run),
-    )
-    while not walk.is_over:
-        offset = walk.log_start if oldest.next_offset is None else oldest.next_offset
-        # A new look for each slice: segments may come and go in between.
-        extents = islice(log.extents(stream_id, offset), EXTENTS_PER_SLICE)
-        taken = walk.take(Run(max(extent.base_offset, offset), *extent[1:]) for extent in extents)
-        if taken < EXTENTS_PER_SLICE:
-            walk.end(log_end=partition.log_end, high_watermark=partition.high_watermark)
-            break
-        yield
-    return walk
-
-
-def _size_from(partition: Partition, oldest: Oldest) -> int:
-    """Return the partition's size from the beginning of its oldest segment."""
-    log, stream_id = partition.vnode.log, partition.stream_id
-    size_bytes = partition.size_bytes
-    segment = oldest.segment
-    if segment is not None and segment.base_offset < partition.log_start:
-        size_bytes += log.bytes_between(stream_id, segment.base_offset, partition.log_start)
-    return size_bytes - oldest.hidden_bytes
-
-
-def batches_of(partition: Partition, run: Run) -> Iterator[Run]:
-    """Yield the batches of a run, one by one."""
-    start = max(run.base_offset, partition.log_start)
-    result = partition.vnode.log.read(partition.stream_id, start, run.size_bytes)
-    data = b"".join(part.read() if isinstance(part, FileRange) else part for part in result.parts)
-    for batch in iter_batches(data):
-        header = read_batch_header(batch)
-        if header.base_offset >= run.next_offset:
-            return  # the run's first batches are gone, and the read went past the run in their place
-        yield Run(header.base_offset, header.last_offset + 1, header.size_bytes, header.max_timestamp)

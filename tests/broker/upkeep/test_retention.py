@@ -242,8 +242,10 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> list[StreamExtent]:
     seen: list[StreamExtent] = []
     extents = LogReading.extents
 
-    def counted(self: LogReading, stream_id: int, from_offset: int = 0) -> Iterator[StreamExtent]:
-        for extent in extents(self, stream_id, from_offset):
+    def counted(
+        self: LogReading, stream_id: int, from_offset: int = 0, *, may_wait: bool = True
+    ) -> Iterator[StreamExtent]:
+        for extent in extents(self, stream_id, from_offset, may_wait=may_wait):
             seen.append(extent)
             yield extent
 
@@ -291,7 +293,7 @@ def test_extents_that_must_stay_are_walked_over_once(
 def test_extents_are_walked_over_in_slices(
     gateway: Gateway, client: Client, walked: list[StreamExtent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("broker.upkeep.retention.EXTENTS_PER_SLICE", 4)
+    monkeypatch.setattr("broker.upkeep.retention_walk.EXTENTS_PER_SLICE", 4)
     create(client, "t", retention_bytes="1", retention_ms="-1", internal_segment_bytes="300")
     for _ in range(40):
         send(client, "t", batch(bytes(30)))
