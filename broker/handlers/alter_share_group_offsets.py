@@ -120,4 +120,4 @@ class _Alteration:
             order = InitOrder(self._call.request.group_id, tuple(self._set))
             with self._broker.groups.step(now_ms) as coordinator:
                 coordinator.share(now_ms).membership.initialized(order, now_ms)
-        self._call.reply(self._response)
+        self._call.reply_in_thread(self._response, self._broker.scheduler.offload)

@@ -56,6 +56,9 @@ def _answer(place: Placement, names: list[bytes] | None) -> Steps:
     found = _every(place) if names is None else _chosen(place, names)
     while part := list(islice(found, NAMES_PER_STEP)):
         for name, state in part:
+            # Those that are not remembered count, too: a request may name 100,000 of them.
+            if state is None or not place.remembers(state):
+                continue
             known = newest.get(name)
             if known is None or state.last_seqno > known.last_seqno:
                 newest[name] = state
@@ -68,19 +71,19 @@ def _answer(place: Placement, names: list[bytes] | None) -> Steps:
     return response
 
 
-def _every(place: Placement) -> Iterator[tuple[bytes, NamedState]]:
+Found = Iterator[tuple[bytes, NamedState | None]]
+"""Names, and what one log knows of each; None: nothing."""
+
+
+def _every(place: Placement) -> Found:
     for vnode in place.vnodes:
-        for name, state in vnode.log.named_producers.all_of(place.scope):
-            if place.remembers(state):
-                yield name, state
+        yield from vnode.log.named_producers.all_of(place.scope)
 
 
-def _chosen(place: Placement, names: Iterable[bytes]) -> Iterator[tuple[bytes, NamedState]]:
+def _chosen(place: Placement, names: Iterable[bytes]) -> Found:
     for name in names:
         for vnode in place.vnodes:
-            state = vnode.log.named_producers.of(place.scope, name)
-            if state is not None and place.remembers(state):
-                yield name, state
+            yield name, vnode.log.named_producers.of(place.scope, name)
 
 
 def _row(place: Placement, name: bytes, state: NamedState) -> NamedProducer:

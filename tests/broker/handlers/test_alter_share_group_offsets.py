@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from broker.loop.call import Call
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -54,3 +57,14 @@ def test_a_group_that_does_not_exist_is_made() -> None:
     assert alter(jobs, {("jobs", 0): 1}, "new").error_code == 0
     member = Member(jobs.gateway, "m1", "jobs", group="new")
     assert acquired(member.fetch(jobs.place)) == [(1, 1, 1)]
+
+
+def test_a_wide_answer_is_encoded_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the event loop, that of 100,000 partitions took 28 ms."""
+    jobs = Jobs()
+    monkeypatch.setattr(Call, "reply", lambda *_: pytest.fail("the answer is encoded on the event loop"))
+    answer = alter(jobs, {("jobs", index): 0 for index in range(9, 2_000)})
+    assert {topic.partitions[0].error_code for topic in answer.responses} == {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    }
+    assert len(answer.responses) == 1_991

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.handlers.kawal_producers import NAMES_PER_STEP
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_producers import KawalProducersRequest
 from tests.broker.gateway import START_MS, Client, Gateway
@@ -64,6 +65,21 @@ def test_many_producers_are_listed_in_slices(client: Client) -> None:
         data = of_records([(name, 1) for name in names[start : start + 500]])
         assert outcomes(client.call(producing(("t", 0, data)), 9))[0].error_code == 0
     assert set(rows(client)) == set(names)
+
+
+def test_names_that_no_producer_has_are_looked_for_in_slices(gateway: Gateway, client: Client) -> None:
+    """All of them were looked for without a pause: 24 ms."""
+    dedup_topic(client)
+    sent(client, 5)
+    names = [b"%d" % number for number in range(10 * NAMES_PER_STEP)]
+    client.send(KawalProducersRequest(topic="t", names=[*names, b"sensor"]), 0)
+    steps = 0
+    while gateway.broker.scheduler.pending:
+        gateway.broker.scheduler.run()
+        steps += 1
+    assert steps >= 10
+    (answer,) = client.answers()
+    assert [found.name for found in answer.producers] == [b"sensor"]
 
 
 def test_other_topics_are_refused(client: Client) -> None:
