@@ -111,8 +111,17 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{WAL}/test_appending.py::test_batches_that_claim_all_records_there_can_be_go_into_frames_that_can_count_them",
         "load:lying-counts",
     ),
-    "fetch.min.bytes at the partition's limit": ("load:min-bytes",),
-    "a lookup by time in a batch that cannot be opened": ("load:unopenable",),
+    "fetch.min.bytes at the partition's limit": (
+        f"{BROKER}/fetching/test_fetch_reader.py::test_a_partition_with_more_than_it_may_give_counts_as_full",
+        f"{BROKER}/fetching/test_fetch_reader.py::test_the_minimum_is_never_more_than_the_answer_may_have",
+        "load:min-bytes",
+    ),
+    "a lookup by time in a batch that cannot be opened": (
+        f"{PROTOCOL}/test_record_times.py::test_a_batch_that_no_reader_would_open_at_once_is_walked",
+        f"{PROTOCOL}/test_record_times.py::test_damaged_records_are_malformed",
+        f"{PROTOCOL}/test_decompressed_parts.py::test_a_little_that_stands_for_a_lot_needs_little_memory",
+        "load:unopenable",
+    ),
     "a client id that is not UTF-8": (
         f"{PROTOCOL}/test_headers.py::test_a_client_id_that_is_not_utf_8_is_read_as_java_reads_it",
         "load:client-ids",
@@ -163,6 +172,7 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     ),
     "batches of very many records without a believable time": (
         f"{BROKER}/storage/test_produce_times.py::test_many_records_with_a_doubtful_header_are_not_read",
+        f"{BROKER}/storage/test_produce_times.py::test_many_records_whose_times_count_are_read_by_a_thread",
         "load:doubtful-times",
     ),
     "small batches that open to much": (
@@ -245,6 +255,25 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{BROKER}/view_topics/test_declared_tables.py"
         "::test_batches_that_open_to_much_are_opened_by_threads_alone",
     ),
+    "what was opened of batches that cannot be read": (
+        f"{BROKER}/server/test_collector.py::test_what_threads_cannot_read_is_kept_by_no_cycles_of_errors",
+    ),
+    "commits of thousands of changes": (
+        f"{WAL}/test_appending.py::test_a_frame_takes_no_more_changes_than_its_limit_and_order_is_kept",
+    ),
+    "retention of old segments on a cold disk": (
+        f"{BROKER}/upkeep/test_retention_walk.py::test_a_check_reads_indexes_and_batches_in_threads_only",
+    ),
+    "answers of megabytes": (
+        f"{BROKER}/server/test_transport.py"
+        "::test_a_call_takes_a_part_of_a_large_buffer_however_much_room_the_socket_has",
+    ),
+    "names of producers that are not there": (
+        f"{HANDLERS}/test_kawal_producers.py::test_names_that_no_producer_has_are_looked_for_in_slices",
+    ),
+    "answers about very many partitions": (
+        f"{HANDLERS}/test_alter_share_group_offsets.py::test_a_wide_answer_is_encoded_by_a_thread",
+    ),
     "a file system that hangs": (
         f"{HANDLERS}/test_describe_log_dirs.py::test_the_file_system_is_asked_in_a_thread",
     ),
@@ -252,6 +281,8 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{BROKER}/server/test_visits.py::test_a_client_of_http_that_comes_while_requests_do_is_visited_soon",
     ),
     "what is imported when it is first needed": (
+        f"{HANDLERS}/test_produce.py"
+        "::test_a_topic_whose_partitions_do_not_split_has_nothing_imported_for_splits",
         f"{BROKER}/server/test_pages.py::test_what_opens_the_partitions_of_views_is_imported_by_a_thread",
         f"{BROKER}/coordinators/test_coordinators.py"
         "::test_a_thread_imports_what_serves_members_of_share_groups_if_there_are_any",
