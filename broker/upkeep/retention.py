@@ -154,7 +154,7 @@ class RetentionTask:
             for number, stream_id in enumerate(self._due(), start=1):
                 held += yield from self._look_safely(stream_id)
                 if not number % PARTITIONS_PER_SLICE:
-                    yield
+                    yield None
         except Exception:
             # What was due is forgotten by now.
             self._all_due = True

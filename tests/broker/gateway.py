@@ -150,9 +150,13 @@ class Client:
 
     def send(self, request: Any, version: int) -> None:
         """Send a request and let the broker process it, without running the disk."""
+        self.send_bytes(self.frame(request, version))
+
+    def frame(self, request: Any, version: int) -> bytes:
+        """Return the bytes of a request that will be sent next, and expect its answer."""
         self._correlation_id += 1
         self._sent.append((answer_type(request), version, self._correlation_id))
-        self.send_bytes(request_frame(request, version, self._correlation_id))
+        return request_frame(request, version, self._correlation_id)
 
     def send_under_name(self, client_id: bytes, request: Any, version: int) -> None:
         """Send a request with these bytes as its client.id."""

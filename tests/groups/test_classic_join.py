@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from groups.classic_member import ClassicMember, protocols_of
+from groups.classic_member import ClassicMember
 from groups.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from groups.states import GroupState
 from protocol.error_codes import ErrorCode
@@ -94,35 +91,6 @@ def test_the_protocol_most_members_prefer_is_chosen(driver: Driver) -> None:
     ]
     driver.advance(10_000)
     assert {answer.value.protocol_name for answer in answers} == {"a"}
-
-
-def looks_at_protocols(join: Callable[[], object]) -> int:
-    """Return how often a join makes its member's protocols out of the request."""
-    looks = 0
-
-    def count(frame: FrameType, event: str, _arg: object) -> None:
-        nonlocal looks
-        looks += event == "call" and frame.f_code is protocols_of.__code__
-
-    sys.setprofile(count)
-    try:
-        join()
-    finally:
-        sys.setprofile(None)
-    return looks
-
-
-def test_the_protocols_of_a_join_are_looked_at_once(driver: Driver) -> None:
-    """A member may have 20,000 of them, and each look took 2 ms."""
-    protocols = [(str(number), BLOB) for number in range(100)]
-    member_id = one_member(driver)
-    assert looks_at_protocols(lambda: driver.join("wide", version=3, protocols=protocols)) == 1
-    assert looks_at_protocols(lambda: driver.join("g", member_id, protocols=[("range", b"other")])) == 1
-    joined = driver.join("static", instance_id="i", protocols=protocols)
-    driver.advance(10_000)
-    assert not joined.waits
-    again = looks_at_protocols(lambda: driver.join("static", instance_id="i", protocols=protocols[1:]))
-    assert again == 1
 
 
 def test_a_member_without_a_common_protocol_is_refused(driver: Driver) -> None:

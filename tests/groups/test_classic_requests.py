@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+
 import pytest
 
+from groups.classic_member import protocols_of
 from groups.coordinator import Coordinator
 from protocol.error_codes import ErrorCode
 from tests.groups.classic import one_member
-from tests.groups.driver import Driver
+from tests.groups.driver import Driver, subscription
 
 
 @pytest.mark.parametrize("group_id", ["", " "])
@@ -67,3 +72,32 @@ def test_a_member_that_beats_while_the_group_loads_is_left_in_peace(driver: Driv
         config=driver.config, topics=driver.topics, random=driver.random, wall_ms=lambda now_ms: now_ms
     )
     assert driver.heartbeat("g", member_id, 1) == ErrorCode.NONE
+
+
+def looks_at_protocols(join: Callable[[], object]) -> int:
+    """Return how often a join makes its member's protocols out of the request."""
+    looks = 0
+
+    def count(frame: FrameType, event: str, _arg: object) -> None:
+        nonlocal looks
+        looks += event == "call" and frame.f_code is protocols_of.__code__
+
+    sys.setprofile(count)
+    try:
+        join()
+    finally:
+        sys.setprofile(None)
+    return looks
+
+
+def test_the_protocols_of_a_join_are_looked_at_once(driver: Driver) -> None:
+    """A member may have 20,000 of them, and each look took 2 ms."""
+    protocols = [(str(number), subscription("t")) for number in range(100)]
+    member_id = one_member(driver)
+    assert looks_at_protocols(lambda: driver.join("wide", version=3, protocols=protocols)) == 1
+    assert looks_at_protocols(lambda: driver.join("g", member_id, protocols=[("range", b"other")])) == 1
+    joined = driver.join("static", instance_id="i", protocols=protocols)
+    driver.advance(10_000)
+    assert not joined.waits
+    again = looks_at_protocols(lambda: driver.join("static", instance_id="i", protocols=protocols[1:]))
+    assert again == 1

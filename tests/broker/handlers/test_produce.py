@@ -205,11 +205,15 @@ def test_a_topic_whose_partitions_do_not_split_has_nothing_imported_for_splits(
     """The first produce after a start would wait for the import."""
     monkeypatch.setitem(sys.modules, "broker.upkeep.partition_splits", None)
     create(client, "t")
-    create(client, "checked", **{"kawal.check.records": "open"})
+    create(client, "checked", kawal_check_records="open")
     assert send(client, "t", batch(b"a")).base_offset == 0
     assert send(client, "checked", batch(b"a")).base_offset == 0
-    splits = {"kawal.partition.autosplit.mode": "paused", "kawal.partition.write.bytes.per.sec": "1000000"}
-    create(client, "split", **splits)
+    create(
+        client,
+        "split",
+        kawal_partition_autosplit_mode="paused",
+        kawal_partition_write_bytes_per_sec="1000000",
+    )
     gateway.broker.internal_errors.listener = None
     client.send(producing(("split", 0, batch(b"a"))), 9)
     gateway.settle()

@@ -115,8 +115,8 @@ def test_what_threads_cannot_read_is_kept_by_no_cycles_of_errors() -> None:
     """Each kept what was opened of its batch, up to 16 MiB, and for ever once it had outlived collections."""
     gateway = Gateway(kawal_vnodes=1)
     create(gateway.client(), "t")
-    create(gateway.client(), "compacted", **{"cleanup.policy": "compact"})
-    create(gateway.client(), "seen", -1, **{"kawal.sql": "SELECT _offset FROM t"})
+    create(gateway.client(), "compacted", cleanup_policy="compact")
+    create(gateway.client(), "seen", -1, kawal_sql="SELECT _offset FROM t")
     break_off(gateway)
     gc.disable()
     found = []

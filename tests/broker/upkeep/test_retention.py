@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from broker.loop.internal_errors import ErrorPlace
+from broker.loop.slices import Until
 from broker.storage.partition import Partition
 from broker.upkeep.retention import PARTITIONS_PER_SLICE, RetentionTask
 from protocol.messages.delete_topics import DeleteTopicsRequest
@@ -210,7 +211,7 @@ def test_an_internal_error_about_one_partition_leaves_the_others_to_retention(
         send(client, name, batch(b"a", timestamp_ms=START_MS))
     look = RetentionTask._look
 
-    def break_one(self: RetentionTask, partition: Partition) -> Generator[None, None, bool]:
+    def break_one(self: RetentionTask, partition: Partition) -> Generator[Until | None, None, bool]:
         if partition.topic.name == "broken":
             raise IndexError("a bug")
         return look(self, partition)

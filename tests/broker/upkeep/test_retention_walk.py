@@ -11,7 +11,9 @@ from broker.storage.partition import Partition
 from broker.upkeep.retention_walk import batches_of
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, send
+from wal.disk import Disk
 from wal.errors import IndexNotLoaded
+from wal.index import SegmentIndex
 from wal.retention import Run
 from wal.segment import FileRange, Segment
 
@@ -50,8 +52,17 @@ def test_a_check_reads_indexes_and_batches_in_threads_only(
     gateway.broker.scheduler.offload = lambda work, done: waiting.append((work, done))
     read: list[str] = []
     whole, index = FileRange.read, Segment.read_index
-    monkeypatch.setattr(FileRange, "read", lambda part: (read.append("batches"), whole(part))[1])
-    monkeypatch.setattr(Segment, "read_index", lambda of, disk: (read.append("index"), index(of, disk))[1])
+
+    def read_part(part: FileRange) -> bytes:
+        read.append("batches")
+        return whole(part)
+
+    def read_index(segment: Segment, disk: Disk) -> SegmentIndex | None:
+        read.append("index")
+        return index(segment, disk)
+
+    monkeypatch.setattr(FileRange, "read", read_part)
+    monkeypatch.setattr(Segment, "read_index", read_index)
     gateway.advance(COUNT * AGE_MS // 2)
     gateway.broker.set_clocks(now_ms=gateway.now_ms, wall_ms=gateway.now_ms)
     gateway.advance(INTERVAL_MS)
