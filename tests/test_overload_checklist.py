@@ -188,6 +188,9 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{GROUPS}/test_classic_rebalance.py::test_many_members_are_told_their_generation_some_at_a_time",
         "load:joins",
     ),
+    "a member with very many protocols": (
+        f"{GROUPS}/test_classic_requests.py::test_the_protocols_of_a_join_are_looked_at_once",
+    ),
     "DeleteTopics": (f"{LARGE}::test_many_topics_are_deleted", "load:delete-topics"),
     "AlterConfigs": (f"{LARGE}::test_settings_of_many_topics_are_replaced", "load:alter-configs"),
     "OffsetCommit": (
