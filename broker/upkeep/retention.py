@@ -14,7 +14,6 @@ that no stream needs are removed.
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from importlib import import_module
@@ -79,6 +78,8 @@ class RetentionTask:
         self.held_partitions = 0
         """Partitions that the last check kept longer than their retention, for groups."""
         self._files = FileRetention(metadata, loop.clock, self._held_from, self._move)
+        self._has_groups_module = False
+        """Whether a thread has imported the coordinator of groups for it."""
         self._distrusted = False
         """Whether the wall clock is ahead of the time of day by which retention goes."""
         metadata.metadata_log.listen(self._catalogue_changed)
@@ -130,7 +131,8 @@ class RetentionTask:
 
     def _begin(self, now_ms: int) -> None:
         has_groups = bool(self._metadata.catalogue.group_configs)
-        if has_groups and GROUPS_MODULE not in sys.modules:
+        # One that another thread is importing is in sys.modules already, and the loop would wait for it.
+        if has_groups and not self._has_groups_module:
             self._loop.scheduler.add_work(or_again(self._import_groups(), partial(self._schedule, now_ms)))
             return
         if has_groups and not self._groups().is_loaded:
@@ -143,6 +145,7 @@ class RetentionTask:
     def _import_groups(self) -> WaitingSteps:
         """Have a thread import the coordinator of groups, which takes 0.1 s, and begin again."""
         yield from in_thread(self._loop.scheduler.offload, lambda: import_module(GROUPS_MODULE))
+        self._has_groups_module = True
         self._begin(self._loop.clock.turn_ms)
 
     def _check(self) -> WaitingSteps:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 
 import pytest
 
@@ -32,3 +33,15 @@ def test_the_coordinator_of_groups_is_imported_in_a_thread(monkeypatch: pytest.M
     gateway.advance(10 * MINUTE_MS)
     assert True in imported
     assert gateway.broker.next_deadline() is not None, "it is done again"
+
+
+def test_one_that_another_thread_is_importing_is_waited_for_by_a_thread() -> None:
+    """It is in sys.modules from its beginning on: the event loop waited for the rest of it."""
+    gateway = Gateway()
+    gateway.broker.catalogue.group_configs["g"] = {"kawal.retention.important": "true"}
+    assert retention.GROUPS_MODULE in sys.modules or import_module(retention.GROUPS_MODULE)
+    waiting: list[Callable[[], object]] = []
+    gateway.broker.scheduler.offload = lambda work, _done: waiting.append(work)
+    gateway.advance(10 * MINUTE_MS)
+    assert len(waiting) == 1
+    assert not gateway.broker.retention.looked_at
