@@ -10,9 +10,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from compat_tests.broker import Broker, Kind
-from compat_tests.conftest import running_broker
+from compat_tests.conftest import MakeTopic, running_broker
 from compat_tests.logins import USERS, add_scram_users, login_settings
 from compat_tests.pipeline_jobs import Ended, PipelineJob
 from compat_tests.topics import create_topic
@@ -97,3 +98,48 @@ def test_a_wrong_password_for_the_target_fails_the_check_and_the_right_one_does_
         right = job.pipe("check")
     assert (wrong.code, "FAILED  target" in wrong.out) == (1, True), wrong.out
     assert (right.code, "0 of 1 topics are there; a run makes" in right.out) == (0, True), right.out
+
+
+@pytest.mark.parametrize(
+    ("listener", "security", "sentence"),
+    [
+        ("", LOGIN, "it asks for no login, and security.protocol is 'SASL_PLAINTEXT'"),
+        ("", 'protocol = "SSL"', "it does not speak TLS, and security.protocol is 'SSL'"),
+        ("SASL", "", "it asks for a login by"),
+        ("SASL", LOGIN.replace("-512", "-256"), "it refuses the login of 'alice'"),
+        ("SASL", LOGIN, "it refuses the login of 'alice'"),
+    ],
+)
+def test_a_listener_that_asks_for_something_else_is_told_at_once_with_the_line(
+    broker: Broker, guarded: Broker, tmp_path: Path, listener: str, security: str, sentence: str
+) -> None:
+    address = guarded.bootstrap_of(listener) if listener else broker.bootstrap
+    job = pointed(PipelineJob(tmp_path, broker, "t", f"[source.security]\n{security}\n"), address)
+    with patch.dict(os.environ, PIPE_USER="alice", PIPE_PASSWORD="wrong"):
+        silent_seconds, checked = timed(job)
+    assert (checked.code, sentence in checked.out) == (1, True), checked.out
+    assert "land.toml:" in checked.out
+    refused_seconds, _ = timed(pointed(job, "127.0.0.1:1"))
+    assert silent_seconds < refused_seconds + SLACK_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ('configs = { "retention.msx" = "5" }', "would not create the topic 'copied': "),
+        ('configs = { "retention.ms" = "five" }', "would not create the topic 'copied': "),
+        ("replication_factor = 7", "would not create the topic 'copied': "),
+        ('transaction_timeout = "20h"', "the target allows 900,000 ms, its transaction.max.timeout.ms"),
+        ('options = { "compresion.type" = "lz4" }', "target.options cannot be used: No such configuration"),
+    ],
+)
+def test_what_the_target_would_refuse_is_told_and_nothing_is_created(
+    broker: Broker, make_topic: MakeTopic, tmp_path: Path, keys: str, sentence: str
+) -> None:
+    topic = make_topic(1)
+    job = copying(tmp_path, broker, topic, f'{broker.bootstrap}"\ntopic = "copied"\n{keys}\n#"')
+    checked = job.pipe("check")
+    assert (checked.code, sentence in checked.out) == (1, True), checked.out
+    assert "land.toml:" in checked.out.split("FAILED")[1]
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    assert "copied" not in admin.list_topics(timeout=10).topics

@@ -16,29 +16,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from pipeline.bucket_config import check_bucket, place_in_bucket
+from pipeline.bucket_config import place_in_bucket
 from pipeline.config import MILLISECONDS, Job
 from pipeline.errors import JobFileError
+from pipeline.job_checks import check_together
+from pipeline.job_lines import line_of
 from pipeline.security import SecuritySection, check_security
 from pipeline.shape import shape_of
 from pipeline.target_file import check_target
-from registry.client import address_problem
-
-OWN_KEYS = {
-    "subscribe": "source.topics",
-    "subscribepattern": "source.topics",
-    "assign": "source.topics",
-    "startingoffsets": "source.start",
-    "startingtimestamp": "source.start",
-    "startingoffsetsbytimestamp": "source.start",
-    "maxoffsetspertrigger": "source.max_offsets_per_trigger",
-    "minpartitions": "source.min_partitions",
-    "failondataloss": "source.fail_on_data_loss",
-    "includeheaders": "schema.headers",
-    "kafka.bootstrap.servers": "source.bootstrap",
-    "kafka.isolation.level": "source.isolation",
-}
-"""Options of Spark's Kafka source (it ignores case) that have a key of their own in the job file."""
 
 OVERRIDES = {
     "bootstrap": ("source", "bootstrap"),
@@ -46,6 +31,21 @@ OVERRIDES = {
     "trigger": ("trigger", "mode"),
 }
 """The keys that a command line may set in place of the job file."""
+
+
+FORMS = {
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "up to 100 letters, digits, '.', '_' and '-'",
+    r"^[A-Za-z0-9_]*$": "letters, digits and '_'",
+    r"^[A-Za-z][A-Za-z0-9_]*$": "a letter, then letters, digits and '_'",
+    r"^(https?://[^/\s]+)?$": "http://HOST:PORT or https://HOST:PORT",
+    r"^(local(\[(\d+|\*)(, ?\d+)?\])?|local-cluster\[.+\]|spark://\S+:\d+\S*|k8s://\S+|yarn)$": (
+        "local[CORES], spark://HOST:PORT, k8s://… or yarn"
+    ),
+    r"^\d+(ms|s|m|h)$": "a number and one of ms, s, m and h, as 10s",
+    r"^(\d+(ms|s|m|h))?$": "a number and one of ms, s, m and h, as 10s",
+    r"^\d+[mg]$": "a number and m or g, as 1g",
+}
+"""What the patterns of keys ask for, in words."""
 
 
 def load(path: Path, **overrides: str) -> Job:
@@ -59,7 +59,9 @@ def load(path: Path, **overrides: str) -> Job:
     except OSError as error:
         raise JobFileError(f"{path}: cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise JobFileError(f"{path}: is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from error
+        at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
+        place = f"{path}:{at[1]}" if at else path
+        raise JobFileError(f"{place}: is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from error
     for name, value in overrides.items():
         section, key = OVERRIDES[name]
         table = content.setdefault(section, {})
@@ -74,26 +76,9 @@ def load(path: Path, **overrides: str) -> Job:
             check_view(job.source)
         job = msgspec.structs.replace(job, file=str(path))
     except JobFileError as error:
-        line = _line_of(text, str(error))
+        line = line_of(text, str(error))
         raise JobFileError(f"{path}:{line}: {error}" if line else f"{path}: {error}") from error
     return job
-
-
-def _line_of(text: str, sentence: str) -> int:
-    """Return the line of the first key, as `table.key`, that a sentence names; 0 when the file has none of
-    them."""
-    lines: dict[str, int] = {}
-    table = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if heading := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
-            table = heading[1]
-            lines.setdefault(table, number)
-        elif key := re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line):
-            lines.setdefault(f"{table}.{key[1]}" if table else key[1], number)
-    for name in re.findall(r"[A-Za-z_][\w.-]*", sentence):
-        if name in lines:
-            return lines[name]
-    return 0
 
 
 def parse(content: dict[str, Any]) -> Job:
@@ -105,9 +90,9 @@ def parse(content: dict[str, Any]) -> Job:
     try:
         job = msgspec.convert(content, Job)
     except msgspec.ValidationError as error:
-        raise JobFileError(_worded(str(error))) from error
-    _check_together(job)
-    check_bucket(job.sink.bucket, job.sink.path)
+        raise JobFileError(_worded(str(error), content)) from error
+    check_together(job)
+    _check_start(job.source.start)
     check_security(job.source.security, "source.security")
     check_security(job.target.security, "target.security")
     if not job.writes_topics:
@@ -231,67 +216,45 @@ def description_of(key: msgspec.inspect.Metadata) -> str:
     return text
 
 
-def _worded(message: str) -> str:
+def _worded(message: str, content: dict[str, Any]) -> str:
     """Put msgspec's "Expected `int`, got `str` - at `$.source.min_partitions`" into our order of words."""
     problem, _, place = message.partition(" - at ")
     where = place.strip("`").removeprefix("$").lstrip(".")
     problem = problem.replace("Object missing required field", "there is no key")
+    if "matching regex" in problem or "Invalid enum" in problem:
+        problem = ""  # the description says in words what is right
     for theirs, ours in (("`", "'"), ("'object'", "a table"), ("'array'", "a list")):
         problem = problem.replace(theirs, ours)
-    known = described_keys().get(where)
+    known = described_keys().get(re.sub(r"\[.*", "", where))
     meaning = ""
     if known is not None:
         meaning = f" ({description_of(known).rstrip('.')})"
         if isinstance(known.type, msgspec.inspect.LiteralType):
-            problem += ", expected one of " + ", ".join(map(repr, known.type.values))
+            problem = "expected one of " + ", ".join(repr(value) for value in known.type.values if value)
+        elif not problem:
+            problem = f"expected {FORMS[getattr(known.type, 'pattern', '')]}"
     sentence = f"{problem[:1].lower()}{problem[1:]}{meaning}"
-    return f"{where}: {sentence}" if where else sentence
+    return f"{where}{_given(where, content)}: {sentence}" if where else sentence
 
 
-def _check_together(job: Job) -> None:
-    """Refuse combinations of keys that contradict each other.  Raises: JobFileError."""
-    if job.schema.mode == "json" and not job.schema.columns.strip():
+def _given(where: str, content: Any) -> str:
+    """Return " is VALUE" for what a job file has at a place, "" where that is a table or nothing."""
+    for part in re.findall(r"[^.\[\]]+", where):
+        if isinstance(content, list) and part.isdigit():
+            content = content[int(part)]
+        elif isinstance(content, dict) and part in content:
+            content = content[part]
+        else:
+            return ""
+    return "" if isinstance(content, dict) else f" is {content!r}"
+
+
+def _check_start(start: str) -> None:
+    if start_timestamp_ms(start) is None and start not in ("earliest", "latest"):
         raise JobFileError(
-            "schema.columns is empty, but schema.mode is 'json'; declare the columns, as in "
-            "columns = 'ts timestamp, current double'"
-        )
-    _check_registry(job)
-    given = next((name for name in ("columns", "rescue", "registry") if getattr(job.schema, name)), None)
-    if job.schema.mode == "raw" and given is not None:
-        raise JobFileError(
-            f"schema.{given} is given, but schema.mode is 'raw'; set mode = 'json' or leave it out"
-        )
-    for option in job.source.options:
-        own = OWN_KEYS.get(option.lower())
-        if own:
-            raise JobFileError(
-                f"source.options has {option!r}, which has a key of its own; set {own} instead"
-            )
-    if job.in_bucket and job.sink.kind == "iceberg" and not job.sink.catalog:
-        raise JobFileError(
-            f"sink.catalog is empty, but sink.path is {job.sink.path!r}: an Iceberg table in a bucket needs "
-            "a catalog that outlives this machine, as catalog = { type = 'rest', uri = 'https://…' }"
-        )
-    if job.sink.work and not job.in_bucket:
-        raise JobFileError(f"sink.work is given, but sink.path is {job.sink.path!r}; it is for s3://… only")
-    repeated = {topic for topic in job.source.topics if job.source.topics.count(topic) > 1}
-    if repeated:
-        raise JobFileError(f"source.topics names {min(repeated)!r} twice")
-    if start_timestamp_ms(job.source.start) is None and job.source.start not in ("earliest", "latest"):
-        raise JobFileError(
-            f"source.start is {job.source.start!r}: expected 'earliest', 'latest' or a time such as "
+            f"source.start is {start!r}: expected 'earliest', 'latest' or a time such as "
             "'2013-01-01T00:00:00Z'"
         )
-
-
-def _check_registry(job: Job) -> None:
-    """Refuse an address that is none, and a view over values that it cannot read.  Raises: JobFileError."""
-    url = job.schema.registry
-    problem = address_problem(url) if url else None
-    if problem is not None:
-        raise JobFileError(f"schema.registry is {url!r}, which {problem}")
-    if url and job.source.view:
-        raise JobFileError("source.view reads JSON; it does not go together with schema.registry")
 
 
 def start_timestamp_ms(start: str) -> int | None:

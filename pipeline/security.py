@@ -7,6 +7,7 @@ the writers of topics as text, so that the files need to be on the machine of th
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -130,6 +131,29 @@ def kafka_python_options(
     for path in filter(None, files.values()):
         _text(path)  # says which one cannot be read
     return options | {name: path for name, path in files.items() if path}
+
+
+def tls_context(section: SecuritySection) -> ssl.SSLContext:
+    """Return a context of TLS with the files of a table.  Raises: SetupError naming a file of no use."""
+    for path in filter(None, (section.ca, section.certificate, section.key)):
+        _text(path)
+    try:
+        context = ssl.create_default_context(cafile=section.ca or None)
+    except ssl.SSLError as error:
+        raise SetupError(f"{section.ca} holds no certificate that can be read: {_reason(error)}") from error
+    if section.certificate:
+        try:
+            context.load_cert_chain(section.certificate, section.key, password="")
+        except (ssl.SSLError, ValueError) as error:
+            raise SetupError(
+                f"{section.certificate} and {section.key} are no certificate with its private key, without a "
+                f"password: {_reason(error)}"
+            ) from error
+    return context
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or "not PEM").replace("_", " ").lower()
 
 
 def _login(section: SecuritySection, environment: Mapping[str, str]) -> tuple[str, str]:

@@ -124,15 +124,18 @@ def _check_names(shape: Shape, batch_column: str) -> None:
                 f"the column {name!r} is also sink.batch_column; give that another name, as 'landed_batch'"
             )
         if key in taken:
-            hint = (
-                "give schema.coordinates_prefix, such as 'kafka_'"
-                if taken[key] != "declared"
-                else "rename one"
-            )
-            raise JobFileError(f"there are two columns {name!r} ({taken[key]} and a declared one); {hint}")
+            raise JobFileError(_two_columns(shape, name, is_own=taken[key] != "declared"))
         if key.startswith(OURS):
             raise JobFileError(f"the column {name!r}: names beginning with {OURS!r} are used while landing")
         taken[key] = "declared"
+
+
+def _two_columns(shape: Shape, name: str, *, is_own: bool) -> str:
+    """Say that a column has the name of another one; `is_own`: of one that comes from the record itself."""
+    subject = f"schema.rescue is {name!r}" if name == shape.rescue else f"schema.columns declares {name!r}"
+    if is_own:
+        return f"{subject}, the record's own column; give schema.coordinates_prefix, such as 'kafka_'"
+    return f"{subject}, but there is a column of that name; rename one"
 
 
 def _check_partition_columns(shape: Shape) -> None:
@@ -142,6 +145,8 @@ def _check_partition_columns(shape: Shape) -> None:
     binary = {shape.prefix + "value", shape.prefix + "headers"}
     if shape.key_as == "binary":
         binary.add(shape.prefix + "key")
+    if len(folders) < len(shape.partition_by):
+        raise JobFileError(f"sink.partition_by is {list(shape.partition_by)}, which names a column twice")
     for name in shape.partition_by:
         if name.lower() not in known and name not in DERIVED:
             raise JobFileError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.config import ErrorsSection, Job, SchemaSection
 from pipeline.errors import JobFileError
+from pipeline.job_checks import check_topic_name
 
 
 def check_target(job: Job) -> None:
@@ -44,6 +45,8 @@ def check_target(job: Job) -> None:
 def _check_names(job: Job) -> None:
     topics = job.source.topics
     names = [job.target_topic(topic) for topic in topics]
+    for name in names:
+        check_topic_name(name, f"target.topic gives {name!r}")
     if len(set(names)) < len(names):
         raise JobFileError(
             f"target.topic {job.target.topic!r} gives one name to several of {topics}; put '{{topic}}' into "

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pipeline.errors import TargetError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 UNFIT: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
     "message.timestamp.type": (
@@ -57,3 +60,52 @@ def check_topics(settings: Mapping[str, str], topics: Iterable[str], *, within_s
                 f"the configs of the target topic {resource.name!r} cannot be read: {error.args[0].str()}"
             ) from error
         check_configs(resource.name, {entry.name: entry.value for entry in entries})
+
+
+def check_new_topics(
+    admin: AdminClient,
+    names: Iterable[str],
+    replication_factor: int,
+    configs: Mapping[str, str],
+    *,
+    within_seconds: float,
+) -> None:
+    """Have the broker look at topics that are missing, without creating them.  Raises: TargetError."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import NewTopic
+
+    new = [
+        NewTopic(name, num_partitions=1, replication_factor=replication_factor, config=dict(configs))
+        for name in names
+    ]
+    if not new:
+        return
+    asked = admin.create_topics(new, validate_only=True, request_timeout=within_seconds)
+    for name, answer in asked.items():
+        try:
+            answer.result(within_seconds)
+        except KafkaException as error:
+            raise TargetError(
+                f"the target would not create the topic {name!r}: {error.args[0].str()}; see target.configs "
+                "and target.replication_factor, or create it there"
+            ) from error
+
+
+def check_timeout(admin: AdminClient, timeout_ms: int, *, within_seconds: float) -> None:
+    """Refuse a timeout of transactions that the broker does not allow, if it tells.  Raises: TargetError."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    node = next(iter(admin.list_topics(timeout=within_seconds).brokers))
+    [asked] = admin.describe_configs(
+        [ConfigResource(ResourceType.BROKER, str(node))], request_timeout=within_seconds
+    ).values()
+    try:
+        allowed = asked.result(within_seconds).get("transaction.max.timeout.ms")
+    except KafkaException:
+        return  # this user may not see it: the first batch will
+    if allowed is not None and timeout_ms > int(allowed.value):
+        raise TargetError(
+            f"target.transaction_timeout is {timeout_ms:,} ms; the target allows {int(allowed.value):,} ms, "
+            "its transaction.max.timeout.ms"
+        )

@@ -20,7 +20,7 @@ from pipeline.offset_map import MAP_TOPIC, MapRecord, decoded
 from pipeline.positions import Positions
 from pipeline.security import librdkafka_options
 from pipeline.sinks.patience import when_ready
-from pipeline.sinks.target_topics import check_configs, check_topics
+from pipeline.sinks.target_topics import check_configs, check_new_topics, check_timeout, check_topics
 from pipeline.sinks.topic_writer import SECONDS, Place, position_reader, transactional_producer
 from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 
@@ -59,7 +59,9 @@ class Target:
     def __init__(self, job: Job, settings: Mapping[str, str], *, in_a_hurry: bool = False) -> None:
         require_client()
         seconds = HURRY_SECONDS if in_a_hurry else GREETING_SECONDS
-        reachable(job.target_bootstrap, encrypts=job.target_security.encrypts, within_seconds=seconds)
+        reachable(
+            job.target_bootstrap, security=job.target_security, strictly=in_a_hurry, within_seconds=seconds
+        )
         self._greeting_seconds = seconds
         self.job = job
         self.settings = dict(settings)
@@ -75,8 +77,13 @@ class Target:
 
     def check_settings(self) -> None:
         """Let the client look at its settings, without a connection.  Raises: TargetError."""
-        with self._admin():
-            pass
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        try:
+            AdminClient(self.settings)
+        except KafkaException as error:
+            raise TargetError(f"target.options cannot be used: {error.args[0].str()}") from error
 
     def check_topics(self, known: Container[str]) -> None:
         """Refuse those of the `known` topics that cannot hold a copy.  Raises: TargetError."""
@@ -85,6 +92,19 @@ class Target:
             [target for target in self.topics.values() if target in known],
             within_seconds=self._greeting_seconds,
         )
+
+    def check_new(self, known: Container[str]) -> None:
+        """Refuse topics that the broker would not create, and a timeout that it does not allow; create none.
+
+        Raises: TargetError.
+        """
+        with self._admin() as admin:
+            missing = [target for target in self.topics.values() if target not in known]
+            seconds = self._greeting_seconds
+            check_new_topics(
+                admin, missing, self.job.target.replication_factor, self._configs, within_seconds=seconds
+            )
+            check_timeout(admin, self.transaction_timeout_ms, within_seconds=seconds)
 
     def prepare(self, partitions: Mapping[str, int], configs: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Create the topics that are missing, and partitions; return a sentence for each thing done.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -15,15 +14,14 @@ from threading import Thread
 from typing import Final
 
 from pipeline.errors import SourceError
+from pipeline.security import SecuritySection
+from pipeline.sources.listener import API_VERSIONS, problem_of
 
 GREETING_SECONDS: Final = 5.0
 """The time in which an address must answer: a broker that is just starting needs less."""
 
 HURRY_SECONDS: Final = 1.2
 """The same where a person waits for the answer; with the start of the program it must take less than 2 s."""
-
-API_VERSIONS: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-"""The request with which every client begins: size, API 18, version 0, correlation id, no client id."""
 
 GRACE_SECONDS: Final = 0.2
 """Threads give up by themselves, but for those that look up a name: they are left after this."""
@@ -35,19 +33,23 @@ Connect = Callable[[Place, float], socket.socket]
 def reachable(
     bootstrap: str,
     *,
-    encrypts: bool = False,
+    security: SecuritySection | None = None,
+    strictly: bool = False,
     within_seconds: float = GREETING_SECONDS,
     connect: Connect = socket.create_connection,
 ) -> list[str]:
     """Return the addresses of `bootstrap` when one of them answers; all are asked at once.
 
+    `strictly`: when it answers as `security` needs it, too; otherwise what answers is left to the client.
+
     Raises: SourceError when one has no port, or none of them takes a connection and answers in time.
     """
+    keys = security or SecuritySection()
     places = {address: _place(address) for address in map(str.strip, bootstrap.split(","))}
     answers: SimpleQueue[tuple[str, str]] = SimpleQueue()
 
     def ask(address: str) -> None:
-        answers.put((address, problem_at(places[address], encrypts, within_seconds, connect)))
+        answers.put((address, problem_at(places[address], keys, strictly, within_seconds, connect)))
 
     until = time.monotonic() + within_seconds + GRACE_SECONDS
     for address in places:
@@ -72,8 +74,10 @@ def _place(address: str) -> Place:
     return host.strip("[]"), int(port)
 
 
-def problem_at(place: Place, encrypts: bool, within_seconds: float, connect: Connect) -> str:
-    """Return why nothing answers at a place, or "" when something does; the client judges what it is."""
+def problem_at(
+    place: Place, security: SecuritySection, strictly: bool, within_seconds: float, connect: Connect
+) -> str:
+    """Return why nothing answers at a place, or "" when something does; `strictly`, why it is of no use."""
     until = time.monotonic() + within_seconds
     try:
         connection = connect(place, within_seconds)
@@ -82,7 +86,9 @@ def problem_at(place: Place, encrypts: bool, within_seconds: float, connect: Con
     with connection:
         connection.settimeout(max(0.05, until - time.monotonic()))
         try:
-            _greet(connection, encrypts)
+            if strictly:
+                return problem_of(connection, place[0], security)
+            _greet(connection, security.encrypts)
         except TimeoutError:
             return f"it takes the connection, and says nothing within {within_seconds:g} s"
         except OSError:

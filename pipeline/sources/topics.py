@@ -18,7 +18,7 @@ from pipeline.config import SourceSection
 from pipeline.errors import SourceError
 from pipeline.job_file import start_timestamp_ms
 from pipeline.positions import Positions, offset_of
-from pipeline.security import SecuritySection, kafka_python_options
+from pipeline.security import SecuritySection, kafka_python_options, tls_context
 from pipeline.sources.greeting import GREETING_SECONDS, HURRY_SECONDS, reachable
 from pipeline.sources.kafka import EARLIEST, LATEST
 
@@ -160,8 +160,12 @@ def _connected(
     source: SourceSection, *, group: str | None = None, in_a_hurry: bool = False
 ) -> Iterator[KafkaConsumer]:
     login = kafka_python_options(source.security)
+    if in_a_hurry and source.security.encrypts:
+        tls_context(source.security)  # says which file is of no use, though nothing may answer
     seconds = HURRY_SECONDS if in_a_hurry else GREETING_SECONDS
-    addresses = reachable(source.bootstrap, encrypts=source.security.encrypts, within_seconds=seconds)
+    addresses = reachable(
+        source.bootstrap, security=source.security, strictly=in_a_hurry, within_seconds=seconds
+    )
     # What it logs, such as a topic that was made again, is said by us with what to do.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.check import check_job, java_version
+from pipeline.config import Job
 from pipeline.errors import DONE, FAILED
 from pipeline.jars import REQUIRED
+from pipeline.job_file import load
 from pipeline.table_note import TableNote
 from tests.pipeline.made import job, land
 
@@ -21,7 +25,7 @@ def test_every_part_that_is_missing_is_named_and_nothing_is_written(
     monkeypatch.setenv("KAWAL_SPARK_JARS", str(tmp_path / "no-jars"))
     (tmp_path / "t").write_text("")
     out = io.StringIO()
-    code = check_job(job(tmp_path, source={"bootstrap": "nowhere"}), out)
+    code = check_job(job(tmp_path, source={"bootstrap": "127.0.0.1:1"}), out)
     lines = out.getvalue().splitlines()
     assert code == FAILED
     assert lines[0] == f"land-t: t to {tmp_path}/t"
@@ -74,7 +78,7 @@ def test_a_damaged_jar_and_one_of_another_spark_are_refused(
     monkeypatch.setenv("KAWAL_SPARK_JARS", str(tmp_path))
     monkeypatch.setattr("pipeline.check.java_version", lambda _java: 17)
     out = io.StringIO()
-    check_job(job(tmp_path, source={"bootstrap": "nowhere"}), out)
+    check_job(job(tmp_path, source={"bootstrap": "127.0.0.1:1"}), out)
     assert sentence in out.getvalue()
 
 
@@ -112,3 +116,57 @@ def test_a_login_that_cannot_work_is_told_though_no_broker_answers(
     source = {"bootstrap": "127.0.0.1:1", "security": security}
     assert check_job(job(tmp_path, source=source), out) == FAILED
     assert "KAWAL_NO_SUCH_USER" in out.getvalue()
+
+
+def checked(of: Job, monkeypatch: pytest.MonkeyPatch, *skipped: str) -> str:
+    """Return the report of a check without the steps of these names."""
+    for step in skipped:
+        monkeypatch.setattr(f"pipeline.check.{step}", lambda _job: "fine")
+    out = io.StringIO()
+    assert check_job(of, out) == FAILED
+    return out.getvalue()
+
+
+def test_what_fails_is_told_with_its_line_of_the_job_file_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "land.toml"
+    file.write_text('[job]\nname = "land-t"\n[source]\ntopics = ["t"]\n[sink]\npath = "foreign"\n')
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "x.csv").write_text("hello")
+    monkeypatch.setattr("pipeline.check.open_topics", lambda _source, in_a_hurry: nullcontext())
+    told = checked(load(file), monkeypatch, "_installation")
+    assert f"FAILED  table   {file}:6: {tmp_path}/foreign holds x.csv" in told
+    assert "FAILED  broker  not asked, for the same reason\n" in told
+
+
+@pytest.mark.parametrize(
+    ("tables", "sentence"),
+    [
+        (
+            {"schema": {"mode": "json", "columns": "n int", "registry": "http://127.0.0.1:1"}},
+            "registry at http",
+        ),
+        (
+            {"sink": {"kind": "iceberg", "catalog": {"type": "rest", "uri": "http://127.0.0.1:1"}}},
+            "sink.catalog",
+        ),
+        (
+            {"spark": {"master": "spark://127.0.0.1:1"}},
+            "spark.master is 'spark://127.0.0.1:1', where nothing",
+        ),
+        (
+            {"job": {"name": "land-t", "metrics_file": "."}},
+            "which is a folder; give the name of a file in it",
+        ),
+    ],
+)
+def test_what_is_away_beside_the_broker_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: dict[str, dict[str, Any]], sentence: str
+) -> None:
+    for step in ("require_pyspark", "_check_jar"):
+        monkeypatch.setattr(f"pipeline.check.{step}", lambda *_nothing: None)
+    monkeypatch.setattr("pipeline.check.find_java", lambda _environment: Path("java"))
+    monkeypatch.setattr("pipeline.check.java_version", lambda _java: 17)
+    monkeypatch.setattr("pipeline.check.find_jars", lambda _environment: [])
+    assert sentence in checked(job(tmp_path, **tables), monkeypatch, "_broker")

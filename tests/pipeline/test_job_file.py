@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import UNUSABLE, JobFileError
-from pipeline.job_file import at_home, described_keys, duration_ms, load, parse, start_timestamp_ms
+from pipeline.job_file import FORMS, at_home, described_keys, duration_ms, load, parse, start_timestamp_ms
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "pipeline" / "examples").glob("*.toml"))
 
@@ -50,14 +50,17 @@ def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> No
 @pytest.mark.parametrize(
     ("tables", "sentence"),
     [
-        ({"source": {"min_partitions": "4"}}, "source.min_partitions: expected 'int', got 'str'"),
-        ({"source": {"min_partitions": -1}}, "source.min_partitions: expected 'int' >= 0"),
-        ({"source": {"topics": []}}, "source.topics: expected a list of length >= 1"),
+        ({"source": {"min_partitions": "4"}}, "source.min_partitions is '4': expected 'int', got 'str'"),
+        ({"source": {"min_partitions": -1}}, "source.min_partitions is -1: expected 'int' >= 0"),
+        ({"source": {"topics": []}}, "source.topics is []: expected a list of length >= 1"),
         (
             {"schema": {"mode": "avro"}},
-            "schema.mode: invalid enum value 'avro', expected one of 'json', 'raw'",
+            "schema.mode is 'avro': expected one of 'json', 'raw'",
         ),
-        ({"trigger": {"interval": "5 s"}}, "500ms, 10s, 5m, 1h"),
+        (
+            {"trigger": {"interval": "5 s"}},
+            "trigger.interval is '5 s': expected a number and one of ms, s, m",
+        ),
         (
             {"source": {"start": "yesterday"}},
             "source.start is 'yesterday': expected 'earliest', 'latest' or a time",
@@ -67,7 +70,7 @@ def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> No
         ({"source": {"options": {"startingOffsets": "latest"}}}, "set source.start instead"),
         ({"source": {"topics": ["t", "u", "t"]}}, "source.topics names 't' twice"),
         ({"spark": {"master": "sparkk://h:7077"}}, "local[CORES] or spark://HOST:PORT"),
-        ({"job": {"name": "a/b"}}, "job.name: expected 'str' matching"),
+        ({"job": {"name": "a/b"}}, "job.name is 'a/b': expected up to 100 letters, digits"),
     ],
 )
 def test_a_wrong_value_is_refused_in_one_sentence(tables: dict[str, Any], sentence: str) -> None:
@@ -83,7 +86,7 @@ def test_a_missing_table_is_named(missing: str) -> None:
 def test_a_file_that_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> None:
     path = tmp_path / "land.toml"
     path.write_text("[job\n")
-    with pytest.raises(JobFileError, match=r"land\.toml: is not TOML: expected .* \(at line 1") as refused:
+    with pytest.raises(JobFileError, match=r"land\.toml:1: is not TOML: expected .* \(at line 1") as refused:
         load(path)
     assert refused.value.exit_code == UNUSABLE
 
@@ -154,7 +157,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_the_command_line_does_not_hide_a_wrong_table(tmp_path: Path) -> None:
     path = tmp_path / "land.toml"
     path.write_text('source = 1\n[job]\nname = "a"\n[sink]\npath = "t"\n')
-    with pytest.raises(JobFileError, match="source: expected a table, got 'int'"):
+    with pytest.raises(JobFileError, match="source is 1: expected a table, got 'int'"):
         load(path, bootstrap="b:2")
 
 
@@ -185,6 +188,11 @@ def test_every_example_can_be_read(path: Path) -> None:
 
 def test_there_are_examples() -> None:
     assert len(EXAMPLES) == 4
+
+
+def test_every_pattern_of_a_key_is_told_in_words() -> None:
+    patterns = {getattr(key.type, "pattern", None) for key in described_keys().values()} - {None}
+    assert patterns == set(FORMS)
 
 
 def test_every_key_has_a_description() -> None:

@@ -14,6 +14,7 @@ from pipeline.security import (
     java_options,
     kafka_python_options,
     librdkafka_options,
+    tls_context,
 )
 from pipeline.sinks.topics import source_client, target_client
 from pipeline.sources.kafka import source_options
@@ -92,7 +93,7 @@ def content(security: dict[str, str], **more: Any) -> dict[str, Any]:
         ({"username_env": "U"}, "are for SASL, but source.security.protocol is 'PLAINTEXT'"),
         ({"ca": "ca.pem"}, "source.security names PEM files, but"),
         ({"protocol": "SSL", "key": "key.pem"}, "belong together; give both"),
-        ({"protocol": "TLS"}, "source.security.protocol: invalid enum value 'TLS', expected one of"),
+        ({"protocol": "TLS"}, "source.security.protocol is 'TLS': expected one of"),
         ({"user_env": "U"}, "'source.security.user_env' is not a key .* did you mean"),
     ],
 )
@@ -114,3 +115,12 @@ def test_source_and_target_have_their_own_and_paths_count_from_the_job_file(
     assert source_client(job)["sasl.password"] == "secret"
     assert target_client(job)["ssl.ca.pem"] == "-----ca-----"
     assert "sasl.password" not in target_client(job)
+
+
+def test_files_that_are_no_certificates_and_keys_are_named_before_a_broker_is_asked(in_folder: Path) -> None:
+    with pytest.raises(SetupError, match=r"ca\.pem holds no certificate that can be read"):
+        tls_context(SecuritySection(protocol="SSL", ca="ca.pem"))
+    with pytest.raises(SetupError, match=r"cert\.pem and key\.pem are no certificate with its private key"):
+        tls_context(SecuritySection(protocol="SSL", certificate="cert.pem", key="key.pem"))
+    with pytest.raises(SetupError, match=r"nothing\.pem cannot be read as a PEM file"):
+        tls_context(SecuritySection(protocol="SSL", ca="nothing.pem"))

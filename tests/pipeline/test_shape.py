@@ -58,10 +58,10 @@ def test_date_and_hour_are_derived_unless_declared() -> None:
     [
         ("a bigint, b", "gives column 'b' no type"),
         ("a foo", "unknown type 'foo'"),
-        ("a int, A int", "there are two columns 'A' (declared and a declared one); rename one"),
+        ("a int, A int", "schema.columns declares 'A', but there is a column of that name; rename one"),
         (
             "Offset int",
-            "there are two columns 'Offset' (the record's own and a declared one); give schema.coordin",
+            "schema.columns declares 'Offset', the record's own column; give schema.coordinates_prefix",
         ),
         ("batch int", "the column 'batch' is also sink.batch_column"),
         ("_kawal_x int", "names beginning with '_kawal_' are used while landing"),
@@ -72,7 +72,9 @@ def test_columns_that_cannot_land_are_refused(columns: str, sentence: str) -> No
 
 
 def test_a_rescue_column_needs_a_name_of_its_own() -> None:
-    assert "there are two columns 'a'" in refusal("a int", schema={"rescue": "a"})
+    assert "schema.rescue is 'a', but there is a column of that name" in refusal(
+        "a int", schema={"rescue": "a"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import SourceError
-from pipeline.sources.greeting import API_VERSIONS, reachable
+from pipeline.sources.greeting import reachable
+from pipeline.sources.listener import API_VERSIONS
 
 Outcome = bytes | OSError
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
@@ -102,6 +103,6 @@ def test_a_broker_that_stops_answering_is_one_error() -> None:
 
 
 def test_an_address_without_port_is_refused() -> None:
-    source = job(LAKE, source={"bootstrap": "a:1, b"}).source
+    source = msgspec.structs.replace(job(LAKE).source, bootstrap="a:1, b")
     with pytest.raises(SourceError, match="'b' has no port; write HOST:PORT"), open_topics(source):
         pass

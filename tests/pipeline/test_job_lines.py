@@ -1,0 +1,57 @@
+"""The lines of job files that sentences are about."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.job_lines import line_of, line_of_value
+
+TEXT = """\
+[job]
+name = "land-flights"
+[source]
+bootstrap = "127.0.0.1:9092"
+topics = ["flights", "delays"]
+[sink]
+path = "lake/flights/"
+[spark]
+driver_memory = "1g"
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("source.topics names 'a' twice", 5),
+        ("the key that is wrong is sink.path", 7),
+        ("source.topcs is not a key; did you mean source.topics?", 5),
+        ("source.start is 'yesterday'", 3),
+        ("target.bootstrap is empty; job.kind 'replicate' needs the address", 1),
+        ("job: there is no key 'name'", 1),
+        ("[sink] has a table's keys", 6),
+        ("the job cannot be read from its source", 0),
+        ("'snk' is not a key of a job file; did you mean 'sink'?", 6),
+        ("there is no key 'target'", 0),
+    ],
+)
+def test_a_sentence_is_about_the_first_key_that_it_names_else_about_its_table(
+    sentence: str, line: int
+) -> None:
+    assert line_of(TEXT, sentence) == line
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("there is no topic 'delays' on 127.0.0.1:9092", 5),
+        ("no broker answers at 127.0.0.1:9092 (refused)", 4),
+        ("no broker answers at 127.0.0.1:90921", 0),
+        ("/home/me/lake/flights holds x.csv", 7),
+        ("there is no topic 'flights-old'", 0),
+        ("it needs 1g", 0),
+    ],
+)
+def test_a_sentence_that_names_no_key_is_about_the_first_value_that_it_repeats(
+    sentence: str, line: int
+) -> None:
+    assert line_of_value(TEXT, sentence) == line
