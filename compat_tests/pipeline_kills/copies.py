@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -26,13 +25,13 @@ from compat_tests.pipeline_kills.cluster import (
 )
 from compat_tests.pipeline_kills.ground import MANY, ended, in_mid_batch
 from compat_tests.pipeline_kills.processes import running
+from compat_tests.pipeline_kills.scenarios import must_have_died
 from compat_tests.topics import create_topic
 
 COPY_KINDS = ("replicate", "derive")
 COPY_STEPS = ("planned", "written", "staged", "placed", "landed")
 """The points of `pipeline.probe` at which the driver of a copy dies."""
 
-KILLED = -signal.SIGKILL
 RUNS_MAX = 4
 """The runs that a copy may take after something was broken once."""
 
@@ -138,7 +137,7 @@ def driver_dies(step: str) -> Callable[[CopyGround], None]:
 
     def scenario(ground: CopyGround) -> None:
         for batch in (0, 1):
-            assert ground.job.run_and_die(step, batch).code == KILLED
+            must_have_died(ground.job.run_and_die(step, batch))
         ground.must_be_equal()
 
     return scenario

@@ -125,7 +125,9 @@ def in_mid_batch(run: subprocess.Popen[str], find: Callable[[], list[int]]) -> i
         assert run.poll() is None, f"the run ended with {run.returncode}: {ended(run)[1]}"
         return find()
 
-    return eventually(found, waiting_for="a process in the middle of a batch", within_seconds=90)[0]
+    return eventually(
+        found, waiting_for="a process in the middle of a batch", within_seconds=DEADLINE_SECONDS
+    )[0]
 
 
 def make_ground(

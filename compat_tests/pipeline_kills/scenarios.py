@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from compat_tests.pipeline_jobs import produce_numbers, produce_values
+from compat_tests.pipeline_jobs import DEADLINE_SECONDS, Ended, produce_numbers, produce_values
 from compat_tests.pipeline_kills.cluster import (
     EXECUTOR,
     busy_python_workers,
@@ -41,7 +41,7 @@ def driver_dies(step: str, batches: int = 2) -> Callable[[Ground], None]:
         in_log = ground.format != "parquet"
         for batch in range(batches):
             before = ROWS * batch
-            assert ground.job.run_and_die(step, batch).code == KILLED
+            must_have_died(ground.job.run_and_die(step, batch))
             # A table without a log of its own shows a batch as soon as its folder is there.
             after = before + ROWS if step == "landed" or (step == "placed" and not in_log) else before
             seen = ground.visible_rows()
@@ -50,6 +50,11 @@ def driver_dies(step: str, batches: int = 2) -> Callable[[Ground], None]:
         ground.must_be_equal(rows=100, bad=4)
 
     return scenario
+
+
+def must_have_died(run: Ended) -> None:
+    """Say what a run said that ended in another way than by the kill that was ordered."""
+    assert run.code == KILLED, f"{run.code}: {run.out}{run.err}"
 
 
 def produce_with_junk(ground: Ground) -> None:
@@ -216,7 +221,11 @@ def disk_goes_away(ground: Ground) -> None:
     produce_numbers(ground.broker, ground.topic, range(40))
     _mount("--bind", device, lake)
     with ground.running() as run:
-        eventually(lambda: ground.visible_rows() == 40, waiting_for="the first batch", within_seconds=60)
+        eventually(
+            lambda: ground.visible_rows() == 40,
+            waiting_for="the first batch",
+            within_seconds=DEADLINE_SECONDS,
+        )
         subprocess.run(["umount", "--lazy", str(lake)], check=True)
         produce_numbers(ground.broker, ground.topic, range(40, 60))
         code, out = ended(run)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from compat_tests.pipeline_jobs import produce_numbers, produce_values
 from compat_tests.pipeline_kills.cluster import busy_python_workers
 from compat_tests.pipeline_kills.ground import Ground, ended, in_mid_batch, produce_many
-from compat_tests.pipeline_kills.scenarios import KILLED, ROWS, produce_with_junk
+from compat_tests.pipeline_kills.scenarios import KILLED, ROWS, must_have_died, produce_with_junk
 
 COMPACT_STEPS = ("planned", "written", "staged", "placed", "landed")
 REPLAY_STEPS = ("planned", "staged", "quarantined", "placed", "landed")
@@ -20,9 +20,9 @@ def compact_dies(step: str) -> Callable[[Ground], None]:
 
     def scenario(ground: Ground) -> None:
         produce_with_junk(ground)
-        assert ground.job.run_and_die("quarantined", 2).code == KILLED
+        must_have_died(ground.job.run_and_die("quarantined", 2))
         assert ground.visible_rows() == 2 * ROWS
-        assert ground.job.run_and_die(step, action="compact").code == KILLED
+        must_have_died(ground.job.run_and_die(step, action="compact"))
         assert ground.visible_rows() == 2 * ROWS
         again = ground.job.pipe("compact")
         assert again.code == 0, again.err
@@ -45,7 +45,7 @@ def replay_dies(step: str) -> Callable[[Ground], None]:
         ground.job.run_here()
         ground.must_be_equal(rows=1, bad=2)
         ground.edit("m int not null", "m int")
-        assert ground.job.run_and_die(step, action="replay").code == KILLED
+        must_have_died(ground.job.run_and_die(step, action="replay"))
         in_log = ground.format != "parquet"
         has_landed = step == "landed" or (step == "placed" and not in_log)
         assert ground.visible_rows() == (2 if has_landed else 1)

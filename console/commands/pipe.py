@@ -26,9 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     describe(
         parser,
-        """Run data pipeline jobs on Spark: topics of any Kafka broker to Parquet, each record exactly
-            once.  A job is a TOML file; docs/pipeline.md explains its keys.  Jobs need
-            pip install 'kawal[spark]'.""",
+        """Run data pipeline jobs on Spark: topics of any Kafka broker to tables of Parquet, Delta or
+            Iceberg and to other brokers, each record exactly once.  A job is a TOML file; docs/pipeline.md
+            explains its keys.  Jobs need pip install 'kawal[spark]'.""",
         [
             ("pipe check land.toml", "is everything there that a run needs?"),
             ("pipe preview land.toml -n 5", "the next records as they would land"),
@@ -77,8 +77,9 @@ def _configure_check(actions: Actions) -> None:
         "check",
         summary="check whether a job can run",
         description="""Check the columns, the table and whether it takes what the job file has changed, Java,
-            the connector, the broker and the topics.  Spark is not started and nothing is written.  Exit
-            code 0 when the job can run, 1 when it cannot, 2 for an unusable job file.""",
+            the connector, the broker and the topics.  What fails is named with its line of the job file.
+            Spark is not started and nothing is written.  Exit code 0 when the job can run, 1 when it
+            cannot, 2 for an unusable job file.""",
         examples=[
             ("pipe check land.toml", "before the first run"),
             ("pipe check land.toml --bootstrap kafka:9092", "against another broker"),
@@ -218,7 +219,7 @@ def _configure_warm(actions: Actions) -> None:
         "warm",
         summary="make Spark start in half the time",
         description="""Write the classes that Spark loads at every start into an archive in the cache folder:
-            half a minute and 165 MB once, then some 5 s less for every check, preview and run.""",
+            half a minute and 165 MB once, then some 5 s less for every preview, run and audit.""",
         examples=[
             ("pipe warm", "once per machine"),
             ("pipe warm && kawal pipe run land.toml", "and use it"),
