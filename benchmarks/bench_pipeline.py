@@ -283,9 +283,12 @@ def main() -> int:
     parser.add_argument(
         "--rounds", type=int, default=3, help="rounds, after one that does not count (default 3)"
     )
+    parser.add_argument("--quick", action="store_true", help="60,000 records, one round: whether it works")
     parser.add_argument("--only", nargs="*", default=["land", "derive", "replicate"], help="groups of cases")
     parser.add_argument("--mirror-jars", type=Path, help="the folder with MirrorMaker's two jars")
     options = parser.parse_args()
+    if options.quick:
+        options.records, options.rounds = 60_000, 1
     folder = Path(tempfile.mkdtemp(prefix="kawal-bench-pipeline-"))
     sources: dict[str, Broker] = {
         "kawal": KawalBroker(folder / "kawal", {}),
