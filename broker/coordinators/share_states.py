@@ -118,11 +118,12 @@ class ShareStates:
                 order.done(code)
 
         with self._shares().step(now_ms) as machine:
-            keys = [
-                key
-                for key in machine.keys_of(order.group_id)
-                if order.topic_ids is None or key.topic_id in order.topic_ids
-            ]
+            try:
+                known = machine.all_keys_of(order.group_id)
+            except GroupError as error:
+                told(error.code)
+                return
+            keys = [key for key in known if order.topic_ids is None or key.topic_id in order.topic_ids]
             done = after_all(len(keys), told)
             for key in keys:
                 try:

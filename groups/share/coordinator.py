@@ -23,6 +23,7 @@ from typing import Final
 
 from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
+from groups.errors import NotLoaded
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.config import ShareConfig
 from groups.share.counts import GroupCounts
@@ -197,6 +198,13 @@ class ShareCoordinator:
     def keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
         return self._table.of_group(group_id)
+
+    def all_keys_of(self, group_id: str) -> list[ShareKey]:
+        """Return the share-partitions of a group, of which none is still to be loaded.  Raises: NotLoaded."""
+        table = self._table
+        if len(table.loaded) < table.config.share_coordinator_state_topic_num_partitions:
+            raise NotLoaded
+        return table.of_group(group_id)
 
     def held_by(self, group_id: str, member_id: str) -> int:
         """Return the number of records that a member has, in all partitions."""

@@ -1,9 +1,11 @@
-"""Deletion of share groups, and of their progress in some topics: the states first, then what names them.
+"""Deletion of share groups, and of their progress in some topics: the states, after what names them.
 
-    delete_share_group / delete_progress --> DeleteOrder --the driver deletes the states--> states_deleted
+    delete_share_group / delete_progress --> the group names them no longer --durable-->
+        DeleteOrder --the driver deletes the states--> the rest of the group, if all of it goes
 
-A crash in between leaves a group without states: its next member begins anew.  Source: KIP-932; Kafka 4.3's
-GroupCoordinatorService.deleteShareGroups and deleteShareGroupOffsets.
+A state that is named is there, so no partition is assigned that cannot be read.  A crash in between, or a
+failure, leaves states without names, and no answer: the group's next member goes on there.
+Source: KIP-932; Kafka 4.3's GroupCoordinatorService.deleteShareGroups and deleteShareGroupOffsets.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def make_empty_group(membership: ShareMembership, group_id: str) -> None:
 
 def delete_share_group(membership: ShareMembership, group_id: str, done: Done) -> None:
     """Delete a group without members, and all that it has.  Raises: as `empty_group`."""
-    empty_group(membership, group_id)
+    group = empty_group(membership, group_id)
 
     def states_deleted(code: ErrorCode) -> None:
         if code != ErrorCode.NONE:
@@ -81,32 +83,66 @@ def delete_share_group(membership: ShareMembership, group_id: str, done: Done) -
         else:
             _delete_records(membership, group_id, done)
 
-    membership.orders.append(DeleteOrder(group_id, None, states_deleted))
+    order = DeleteOrder(group_id, None, states_deleted)
+    _leave_topics(membership, group, tuple(group.initialized), _ordering(membership, order, done))
 
 
 def delete_progress(
     membership: ShareMembership, group_id: str, topic_ids: Collection[UUID], done: Done
 ) -> None:
     """Delete the states of a group without members in some topics.  Raises: as `empty_group`."""
-    empty_group(membership, group_id)
+    group = empty_group(membership, group_id)
+    order = DeleteOrder(group_id, tuple(topic_ids), done)
+    _leave_topics(membership, group, topic_ids, _ordering(membership, order, done))
 
-    def states_deleted(code: ErrorCode) -> None:
+
+def _leave_topics(
+    membership: ShareMembership, group: ShareGroup, topic_ids: Collection[UUID], done: Done
+) -> None:
+    """Note that a group has no states in these topics."""
+    if group.initialized.keys().isdisjoint(topic_ids):
+        done(ErrorCode.NONE)
+        return
+    kept = {topic_id: topic for topic_id, topic in group.initialized.items() if topic_id not in topic_ids}
+    with GroupChanges(membership.table, group.group_id) as changes:
+        changes.on_undo(group.make_stale)
+        changes.put(ShareStatesKey(group.group_id), kept or None)
+        changes.commit(lambda: done(ErrorCode.NONE), done)
+    group.make_stale()
+
+
+def _ordering(membership: ShareMembership, order: DeleteOrder, done: Done) -> Done:
+    """Return what has states deleted that the group names no longer."""
+
+    def left(code: ErrorCode) -> None:
         if code != ErrorCode.NONE:
             done(code)
+        elif _is_in_use(membership, order):
+            done(NonEmptyGroup.code)
         else:
-            _leave_topics(membership, group_id, frozenset(topic_ids), done)
+            membership.orders.append(order)
 
-    membership.orders.append(DeleteOrder(group_id, tuple(topic_ids), states_deleted))
+    return left
+
+
+def _is_in_use(membership: ShareMembership, order: DeleteOrder) -> bool:
+    """Whether a member has joined since, even if it has left again: it may have ordered new states."""
+    group = membership.table.groups.get(order.group_id)
+    if group is None:
+        return False
+    topic_ids = group.initialized.keys() if order.topic_ids is None else order.topic_ids
+    is_named = not group.initialized.keys().isdisjoint(topic_ids)
+    return bool(group.members) or group.waiting is not None or is_named
 
 
 def _delete_records(membership: ShareMembership, group_id: str, done: Done) -> None:
-    """Delete a group whose states are deleted; one that a member has joined meanwhile begins anew."""
+    """Delete a group whose states are deleted, unless a member has joined it meanwhile."""
     group = membership.table.groups.get(group_id)
     if group is None:
         done(ErrorCode.NONE)
         return
-    if group.members:
-        _leave_topics(membership, group_id, group.initialized.keys(), lambda _: done(NonEmptyGroup.code))
+    if group.members or group.waiting is not None or group.initialized:
+        done(NonEmptyGroup.code)
         return
     with GroupChanges(membership.table, group_id) as changes:
         for key in _keys(group):
@@ -123,19 +159,3 @@ def _keys(group: ShareGroup) -> list[ShareGroupKey]:
         keys += [kind(group_id, name) for name in names]
     keys += [kind(group_id) for kind in (ShareStatesKey, ShareTargetEpochKey, ShareEpochKey)]
     return keys
-
-
-def _leave_topics(
-    membership: ShareMembership, group_id: str, topic_ids: Collection[UUID], done: Done
-) -> None:
-    """Note that a group has no states in these topics."""
-    group = membership.table.groups.get(group_id)
-    if group is None:
-        done(ErrorCode.NONE)
-        return
-    left = {topic_id: topic for topic_id, topic in group.initialized.items() if topic_id not in topic_ids}
-    with GroupChanges(membership.table, group_id) as changes:
-        changes.on_undo(group.make_stale)
-        changes.put(ShareStatesKey(group_id), left or None)
-        changes.commit(lambda: done(ErrorCode.NONE), done)
-    group.make_stale()

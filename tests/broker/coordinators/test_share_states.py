@@ -90,6 +90,24 @@ def test_the_states_of_a_group_are_deleted_with_it() -> None:
     assert start_of(gateway) is None
 
 
+def test_a_group_is_not_deleted_while_states_of_it_may_still_be_loaded() -> None:
+    gateway = with_records()
+    beat(gateway, 0, "jobs")
+    beat(gateway, -1)
+    shares = gateway.broker.coordinators.shares
+    with shares.step(gateway.now_ms) as machine:
+        machine.unload(range(50), gateway.now_ms)
+    answer = gateway.client().call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert answer.results[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    gateway.crash()
+    gateway.tick()
+    gateway.settle()
+    assert start_of(gateway) == 3
+    answer = gateway.client().call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert answer.results[0].error_code == ErrorCode.NONE
+    assert start_of(gateway) is None
+
+
 def test_the_members_of_a_group_survive_a_crash_with_their_states() -> None:
     gateway = with_records()
     epoch = beat(gateway, 0, "jobs").member_epoch

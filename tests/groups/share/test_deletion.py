@@ -55,6 +55,43 @@ def test_a_group_that_a_member_joins_meanwhile_stays_and_gets_new_states() -> No
     assert [sorted(topic.partitions) for topic in group.initialized.values()] == [[0, 1, 2, 3]]
 
 
+def test_a_group_names_no_states_while_they_are_deleted_so_that_a_crash_leaves_none_named() -> None:
+    driver = an_empty_group()
+    driver.hold_orders = True
+    driver.delete("g")
+    # The power fails when only some of the states are deleted.
+    driver.held.clear()
+    driver.restart()
+    driver.hold_orders = False
+    assert driver.coordinator.share(driver.now_ms).groups["g"].initialized == {}
+    joined = driver.beat_share("g", "m2", 0, "t").value
+    assert joined.error_code == 0
+    group = driver.coordinator.share(driver.now_ms).groups["g"]
+    assert [sorted(topic.partitions) for topic in group.initialized.values()] == [[0, 1, 2, 3]]
+
+
+def test_states_that_cannot_be_deleted_are_named_no_more_and_made_anew_for_the_next_member() -> None:
+    driver = an_empty_group()
+    driver.outcome = ErrorCode.KAFKA_STORAGE_ERROR
+    driver.delete("g")
+    assert driver.coordinator.share(driver.now_ms).groups["g"].initialized == {}
+    driver.outcome = ErrorCode.NONE
+    driver.beat_share("g", "m2", 0, "t")
+    assert driver.coordinator.share(driver.now_ms).groups["g"].initialized
+
+
+def test_states_that_are_being_made_for_a_member_that_left_are_not_deleted() -> None:
+    driver = Coordinated("t")
+    driver.hold_orders = True
+    driver.beat_share("g", "m1", 0, "t")
+    driver.beat_share("g", "m1", -1)
+    (result,) = driver.delete("g").value.results
+    assert result.error_code == ErrorCode.NON_EMPTY_GROUP
+    driver.hold_orders = False
+    driver.carry_out()
+    assert driver.coordinator.share(driver.now_ms).groups["g"].initialized
+
+
 def test_progress_in_a_topic_is_deleted_and_the_group_stays() -> None:
     driver = an_empty_group()
     topic_id = driver.topics.by_name["t"].topic_id
