@@ -51,6 +51,8 @@ class ShareQueues:
         self._shares = shares
         self.sessions = ShareSessions(0)
         self.departures = Departures()
+        # Sessions that were closed, by their members, until all of their records are given back.
+        self._leaving: dict[SessionKey, tuple[ShareSession, Departure]] = {}
         self._wait_keys: dict[ShareKey, int] = {}
         # The groups whose partitions are about to be looked at, because a member may have more than before.
         self._widened: set[str] = set()
@@ -247,7 +249,7 @@ class ShareQueues:
     def disconnected(self, connection: int) -> None:
         """Give back what the members on a lost connection have."""
         for session in self.sessions.disconnected(connection):
-            departure = self.departures.note(session.key, self._loop.clock.turn_ms)
+            departure = self._leaves(session)
             self._loop.scheduler.add_work(self._released(session, departure, lambda: no_answer))
 
     def drop(self, member: SessionKey) -> None:
@@ -277,13 +279,28 @@ class ShareQueues:
         session = self.sessions.close(member)
         if session is None:
             return
-        departure = self.departures.note(member, self._loop.clock.turn_ms)
+        departure = self._leaves(session)
         try:
             yield from self._released(session, departure, begin)
         finally:
             # Nothing goes on for a connection that was lost, but this has to.
             if session.partitions:
                 self._loop.scheduler.add_work(self._released(session, departure, lambda: no_answer))
+
+    def _leaves(self, session: ShareSession) -> Departure:
+        """Note that a session was closed, and what its member has is to be given back."""
+        departure = self.departures.note(session.key, self._loop.clock.turn_ms)
+        self._leaving[session.key] = session, departure
+        return departure
+
+    def left(self, member: SessionKey) -> Steps:
+        """Give back at once what a member had in an earlier session.
+
+        Later this would take what it acquires in a new one: records know their member, not the session.
+        """
+        leaving = self._leaving.get(member)
+        if leaving is not None:
+            yield from self._released(*leaving, lambda: no_answer)
 
     def _released(self, session: ShareSession, departure: Departure, begin: Callable[[], Answer]) -> Steps:
         """Give back what the member of a closed session has, and free the session."""
@@ -293,3 +310,5 @@ class ShareQueues:
             departure.returned += self.release(session.key, place, begin())
             if not len(partitions) % ITEMS_PER_STEP:
                 yield
+        if self._leaving.get(session.key) == (session, departure):
+            del self._leaving[session.key]

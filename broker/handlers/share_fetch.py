@@ -120,8 +120,10 @@ class _ShareFetch:
         acknowledges = yield from acknowledging(request.topics)
         if request.is_renew_ack:
             self._check_renewal()
-        before = queues.sessions.find(self._member)
         epoch, connection = request.share_session_epoch, self._call.connection.identity
+        if epoch == OPENING_EPOCH:
+            yield from queues.left(self._member)
+        before = queues.sessions.find(self._member)
         self._session = queues.current_sessions().fetch(
             self._member, epoch, connection, (), (), acknowledges=acknowledges
         )

@@ -6,7 +6,7 @@ from groups.share.sessions import SessionKey
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import RELEASE, acquired
+from tests.broker.shares import ACCEPT, RELEASE, Member, acquired, outcome
 
 
 def test_there_are_no_more_sessions_than_configured() -> None:
@@ -54,6 +54,20 @@ def test_the_records_of_every_lost_session_are_given_back() -> None:
     jobs.gateway.settle()
     assert len(jobs.gateway.broker.share_queues.sessions) == 0
     assert acquired(second.fetch(*places)) == [(0, 0, 2), (0, 0, 2)]
+
+
+def test_what_a_member_acquires_after_it_came_back_is_not_given_back_with_what_it_had_before() -> None:
+    jobs = Jobs()
+    first, second = jobs.member("m1"), jobs.member("m2")
+    jobs.produce(b"a", b"b")
+    first.fetch(jobs.place, max_records=1, share_acquire_mode=1)
+    jobs.gateway.broker.disconnect(first.client.connection)
+    # The same member on a new connection: its fetch is there before the server gives back what it had.
+    again = Member(jobs.gateway, "m1")
+    got = acquired(again.fetch(jobs.place))
+    assert got == [(0, 0, 2), (1, 1, 1)]
+    assert acquired(second.fetch(jobs.place)) == []
+    assert outcome(again.acknowledge(jobs.place, (0, 1, [ACCEPT]))) == [0]
 
 
 def test_releasing_where_the_group_has_nothing_is_told() -> None:
