@@ -12,6 +12,7 @@ from console.admin import ask_private, check
 from console.client import Trouble
 from console.errors import CommandError
 from console.fetcher import Fetcher
+from console.loading import when_loaded
 from console.queue_rows import coordinator_of
 from protocol.messages.kawal_queues import KawalQueuesRequest, QueueGroup, QueuePartition
 from protocol.record_columns import RecordColumns
@@ -56,7 +57,8 @@ class Peeked(NamedTuple):
 def ask_group(bootstrap: str, group_id: str, ranges_max: int) -> QueueGroup:
     """Return a group with its first ranges of records that are not finished.  Raises: CommandError."""
     request = KawalQueuesRequest(group_ids=[group_id], ranges_max=ranges_max)
-    (group,) = ask_private(coordinator_of(bootstrap, group_id), request).groups
+    address = coordinator_of(bootstrap, group_id)
+    (group,) = when_loaded(lambda: ask_private(address, request)).groups
     assert isinstance(group, QueueGroup)
     check(group.error_code, group.error_message, f"share group {group_id!r}")
     return group

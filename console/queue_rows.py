@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from console.admin import ask, ask_private, check, describe_cluster
 from console.errors import CommandError
+from console.loading import when_loaded
 from console.wire import NotKawal
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_share_group_offsets import (
@@ -48,7 +49,7 @@ def list_queues(bootstrap: str) -> list[Row]:
     """Return all share groups with their members and partitions, by name.  Raises: CommandError."""
     found: list[Row] = []
     for address in _brokers(bootstrap):
-        answer = ask(address, ListGroupsRequest(types_filter=[GROUP_TYPE]), 5)
+        answer = _asked(address, ListGroupsRequest(types_filter=[GROUP_TYPE]), 5)
         check(answer.error_code, None, "groups")
         group_ids = sorted(group.group_id for group in answer.groups)
         found += _read(address, group_ids, may_vanish=True)
@@ -65,6 +66,11 @@ def read_queues(bootstrap: str, group_ids: Sequence[str]) -> list[Row]:
     return [rows[group_id] for group_id in dict.fromkeys(group_ids)]
 
 
+def _asked(address: str, request: Any, version: int) -> Any:
+    """Return the answer of a coordinator, once it is loaded.  Raises: CommandError."""
+    return when_loaded(lambda: ask(address, request, version))
+
+
 def _brokers(bootstrap: str) -> list[str]:
     """Return the addresses of all brokers; a single one is asked where it was found."""
     brokers = describe_cluster(bootstrap).brokers
@@ -77,7 +83,7 @@ def coordinator_of(bootstrap: str, group_id: str) -> str:
     """Return the address of a group's coordinator.  Raises: CommandError."""
     if len(_brokers(bootstrap)) == 1:
         return bootstrap
-    (found,) = ask(bootstrap, FindCoordinatorRequest(coordinator_keys=[group_id]), 4).coordinators
+    (found,) = _asked(bootstrap, FindCoordinatorRequest(coordinator_keys=[group_id]), 4).coordinators
     check(found.error_code, found.error_message, f"group {group_id!r}")
     return _address(found.host, found.port)
 
@@ -108,8 +114,8 @@ def _read(address: str, group_ids: list[str], *, may_vanish: bool = False) -> li
 def _described(address: str, group_ids: list[str], *, may_vanish: bool) -> dict[str, Row]:
     request = ShareGroupDescribeRequest(group_ids=group_ids, include_authorized_operations=False)
     found: dict[str, Row] = {}
-    for group in ask(address, request, 1).groups:
-        if group.error_code and may_vanish:
+    for group in _asked(address, request, 1).groups:
+        if group.error_code in VANISHED and may_vanish:
             continue
         if group.error_code:
             raise CommandError(
@@ -149,7 +155,7 @@ def _member(member: Any) -> Row:
 def _progress(address: str, group_ids: list[str]) -> dict[str, list[Row]]:
     groups = [DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None) for group_id in group_ids]
     found: dict[str, list[Row]] = {group_id: [] for group_id in group_ids}
-    for group in ask(address, DescribeShareGroupOffsetsRequest(groups=groups), 1).groups:
+    for group in _asked(address, DescribeShareGroupOffsetsRequest(groups=groups), 1).groups:
         check(group.error_code, group.error_message, f"share group {group.group_id!r}")
         rows = [
             {
@@ -181,7 +187,7 @@ def starts_of(bootstrap: str, group_id: str) -> dict[tuple[str, int], int | None
     """
     asked = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     request = DescribeShareGroupOffsetsRequest(groups=[asked])
-    (group,) = ask(coordinator_of(bootstrap, group_id), request, 1).groups
+    (group,) = _asked(coordinator_of(bootstrap, group_id), request, 1).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return {}
     check(group.error_code, group.error_message, f"share group {group_id!r}")
@@ -203,7 +209,8 @@ def _more(address: str, group_ids: list[str]) -> dict[str, QueueGroup]:
     if not group_ids:
         return {}
     try:
-        answer = ask_private(address, KawalQueuesRequest(group_ids=group_ids))
+        request = KawalQueuesRequest(group_ids=group_ids)
+        answer = when_loaded(lambda: ask_private(address, request))
     except NotKawal:
         return {}
     check(answer.error_code, answer.error_message, "queues")

@@ -9,6 +9,8 @@ import pytest
 
 from console.cli import main
 from console.wire import NotKawal
+from protocol.error_codes import ErrorCode
+from protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.broker.shares import ACCEPT, Member, acquired, configure, outcome, values
 from tests.broker.views import make_view
 from tests.console.queues import Busy
@@ -50,6 +52,22 @@ def test_groups_are_listed_with_what_waits(jobs: Busy, capsys: Output) -> None:
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split() == ["GROUP", "STATE", "MEMBERS", "TOPICS", "UNDER", "WAY", "OLDEST", "BACKLOG"]
     assert line.split()[:5] == ["g", "Stable", "1", "jobs", "4"]
+
+
+def test_groups_are_listed_once_their_coordinator_is_loaded(
+    jobs: Busy, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.loading.PAUSE_SECONDS", 0)
+    refusals = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 2
+
+    def ask(_bootstrap: str, request: Any, version: int) -> Any:
+        if refusals and isinstance(request, ListGroupsRequest):
+            return ListGroupsResponse(error_code=refusals.pop(), groups=[])
+        return jobs.gateway.client().call(request, version)
+
+    monkeypatch.setattr("console.admin.ask_server", ask)
+    assert main(["queues", "list", "--json"]) == 0
+    assert [row["group"] for row in told(capsys)] == ["g"]
 
 
 def test_a_group_is_described_by_member_and_partition(jobs: Busy, capsys: Output) -> None:
