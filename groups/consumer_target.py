@@ -12,24 +12,20 @@ makes the next target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
-from typing import Final
 
 from groups.assignment import Assignment
-from groups.assignment_task import NONE_CLOSED, AssignmentTask, assignment_task
+from groups.assignment_task import NONE_CLOSED, assignment_task
 from groups.assignors import preferred
 from groups.changes import Changes, nobody, nothing
 from groups.config import GroupConfig
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
+from groups.large_target import LargeTarget, MemberTarget
 from groups.record_keys import GroupEpoch, GroupEpochKey, TargetEpoch, TargetEpochKey, TargetKey
 from groups.split_gates import withheld_by_topic
 from groups.timers import TimerKey
-
-TARGETS_AT_ONCE: Final = 100
-"""The members whose targets are stored without a pause, at about 20 us each."""
 
 NOT_ASSIGNED_HERE = 0
 """The hash of no topics: none that the group subscribes to exists, or none was looked up so far."""
@@ -127,7 +123,7 @@ def _assign(context: Context, changes: Changes, group: ConsumerGroup) -> bool:
     closed = withheld_by_topic(context, group.group_id, group.subscribed_names())
     task = assignment_task(assignor_of(context.config, group), group, context.topics, closed)
     if task.weight > context.weight_max:
-        LargeTarget(context, group).begin(task, changes)
+        ConsumerTarget(context, group).begin(task.run, changes)
         return True
     _put_targets(changes, group, task.run().items())
     changes.put(TargetEpochKey(group.group_id), TargetEpoch(group.epoch, context.wall_ms))
@@ -140,79 +136,35 @@ def _put_targets(changes: Changes, group: ConsumerGroup, targets: Iterable[tuple
             changes.put(TargetKey(group.group_id, member_id), target)
 
 
-class LargeTarget:
-    """A target that a thread computes, and its way to the log, some members at a time."""
+class ConsumerTarget(LargeTarget[ConsumerGroup]):
+    """The target of a consumer group."""
 
-    __slots__ = ("_context", "_epoch", "_found", "_group", "_left", "_void")
+    AT_ONCE = 100  # at about 20 us each
+    TIMER = "store"
 
-    def __init__(self, context: Context, group: ConsumerGroup) -> None:
-        self._context = context
-        self._group = group
-        self._epoch = group.epoch
-        self._found: dict[str, Assignment] = {}
-        self._left: Iterator[tuple[str, Assignment]] = iter(())
-        self._void = False
+    def is_there(self) -> bool:
+        """Whether the group was not deleted, converted, or loaded again."""
+        return self.context.consumer(self.group.group_id) is self.group
 
-    def begin(self, task: AssignmentTask, changes: Changes) -> None:
-        """Have it computed; it is void if the changes that it follows are undone."""
-        self._group.assigning = []
-        changes.on_undo(self._make_void)
-        self._context.offload(lambda: self._found.update(task.run()), self._computed)
-
-    def _make_void(self) -> None:
-        self._void = True
-
-    def _computed(self, error: Exception | None) -> None:
-        def store(now_ms: int) -> None:
-            self._left = iter(self._found.items())
-            if error is not None:
-                self._context.now_ms = now_ms
-                _end(self._context, self._group)
-                raise error
-            self._store_some(now_ms)
-
-        self._soon(store, self._context.now_ms)
-
-    def _soon(self, action: Callable[[int], None], at_ms: int) -> None:
-        # Its own key: the group may be deleted and made anew meanwhile.
-        key = TimerKey("store", self._group.group_id, str(id(self)))
-        self._context.timers.set(key, at_ms, action)
-
-    def _store_some(self, now_ms: int) -> None:
-        """Store a part, the rest soon; after the last part, the epoch."""
-        context, group = self._context, self._group
-        context.now_ms = now_ms
-        if self._void or context.consumer(group.group_id) is not group:
-            # It may have been deleted, converted, or loaded again.
-            _end(context, group)
-            return
-        some = list(islice(self._left, TARGETS_AT_ONCE))
-        with Changes(context, group.group_id) as changes:
-            changes.on_undo(self._make_void)
-            _put_targets(changes, group, some)
-            if len(some) < TARGETS_AT_ONCE:
+    def store(self, some: Sequence[MemberTarget], *, is_last: bool) -> None:
+        """Write what differs from the last target."""
+        with Changes(self.context, self.group.group_id) as changes:
+            changes.on_undo(self.make_void)
+            _put_targets(changes, self.group, some)
+            if is_last:
                 self._put_epoch(changes)
             changes.commit(nothing, nobody)
-        if len(some) < TARGETS_AT_ONCE:
-            _end(context, group)
-        else:
-            self._soon(self._store_some, now_ms + 1)
 
     def _put_epoch(self, changes: Changes) -> None:
-        group = self._group
-        changes.put(TargetEpochKey(group.group_id), TargetEpoch(self._epoch, self._context.wall_ms))
-        if group.epoch == self._epoch and group.metadata.keys() != self._found.keys():
+        group = self.group
+        changes.put(TargetEpochKey(group.group_id), TargetEpoch(self.epoch, self.context.wall_ms))
+        if group.epoch == self.epoch and group.metadata.keys() != self.found.keys():
             # A static member came back under another id.
-            bump(self._context, changes, group)
+            bump(self.context, changes, group)
 
-
-def _end(context: Context, group: ConsumerGroup) -> None:
-    """Let those go on that waited for the target, and begin the next one if that is due."""
-    waiting, group.assigning = group.assigning or [], None
-    for go_on in waiting:
-        go_on()
-    if context.consumer(group.group_id) is group:
-        _assign_later(context, group.group_id, context.now_ms)
+    def assign_next(self) -> None:
+        """Compute the next target when it is due."""
+        _assign_later(self.context, self.group.group_id, self.context.now_ms)
 
 
 def assignor_of(config: GroupConfig, group: ConsumerGroup) -> str:

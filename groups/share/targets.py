@@ -9,12 +9,13 @@ is stored heartbeats wait, and what changes meanwhile makes the next target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 from groups.assignment import NOTHING, Assignment
 from groups.changes import nobody, nothing
+from groups.large_target import LargeTarget, MemberTarget
 from groups.open_partitions import assign_open
 from groups.record_keys import TargetEpoch
 from groups.share.assignor_simple import assign_shared
@@ -23,7 +24,6 @@ from groups.share.group_records import ShareTargetEpochKey, ShareTargetKey
 from groups.share.group_table import GroupChanges, ShareGroups
 from groups.share.share_group import ShareGroup
 from groups.subscriber import Subscriber
-from groups.timers import TimerKey
 
 
 class Wish(NamedTuple):
@@ -87,7 +87,7 @@ def assign(table: ShareGroups, changes: GroupChanges, group: ShareGroup) -> None
         return
     task = _task_of(table, group)
     if task.weight > table.context.weight_max:
-        _LargeTarget(table, group).begin(task, changes)
+        ShareTarget(table, group).begin(task.run, changes)
         return
     for member_id, target in task.run().items():
         changes.put(ShareTargetKey(group.group_id, member_id), target)
@@ -119,77 +119,35 @@ def ready(group: ShareGroup, topic_id: UUID, count: int, held_back: frozenset[in
     return next(missing, count)
 
 
-class _LargeTarget:
-    """A target that a thread computes, and its way to the log, a member at a time."""
+class ShareTarget(LargeTarget[ShareGroup]):
+    """The target of a share group."""
 
-    __slots__ = ("_epoch", "_found", "_group", "_left", "_table", "_void")
+    AT_ONCE = 1  # it may have all partitions of many topics
+    TIMER = "share store"
 
     def __init__(self, table: ShareGroups, group: ShareGroup) -> None:
+        super().__init__(table.context, group)
         self._table = table
-        self._group = group
-        self._epoch = group.epoch
-        self._found: dict[str, Assignment] = {}
-        self._left: Iterator[tuple[str, Assignment]] = iter(())
-        self._void = False
 
-    def begin(self, task: ShareTask, changes: GroupChanges) -> None:
-        """Have it computed; it is void if the changes that it follows are undone."""
-        self._group.assigning = []
-        changes.on_undo(self._make_void)
-        self._table.context.offload(lambda: self._found.update(task.run()), self._computed)
+    def is_there(self) -> bool:
+        """Whether the group was not deleted, or loaded again."""
+        return self._table.groups.get(self.group.group_id) is self.group
 
-    def _make_void(self) -> None:
-        self._void = True
-
-    def _computed(self, error: Exception | None) -> None:
-        def store(now_ms: int) -> None:
-            self._left = iter(self._found.items())
-            if error is not None:
-                self._table.context.now_ms = now_ms
-                self._end()
-                raise error
-            self._store_one(now_ms)
-
-        self._soon(store, self._table.context.now_ms)
-
-    def _soon(self, action: Callable[[int], None], at_ms: int) -> None:
-        # Its own key: the group may be deleted and made anew meanwhile.
-        key = TimerKey("share store", self._group.group_id, str(id(self)))
-        self._table.context.timers.set(key, at_ms, action)
-
-    def _store_one(self, now_ms: int) -> None:
-        """Store the target of a member, the rest soon; after the last one, the epoch."""
-        context, group = self._table.context, self._group
-        context.now_ms = now_ms
-        if self._void or not self._is_there:
-            # It may have been deleted, or loaded again.
-            self._end()
-            return
-        found = next(self._left, None)
-        with GroupChanges(self._table, group.group_id) as changes:
-            changes.on_undo(self._make_void)
-            if found is None:
-                epoch = TargetEpoch(self._epoch, context.wall_ms)
-                changes.put(ShareTargetEpochKey(group.group_id), epoch)
-            elif found[0] in group.members:
-                changes.put(ShareTargetKey(group.group_id, found[0]), found[1])
+    def store(self, some: Sequence[MemberTarget], *, is_last: bool) -> None:
+        """Write the targets of members that have not left."""
+        group_id = self.group.group_id
+        with GroupChanges(self._table, group_id) as changes:
+            changes.on_undo(self.make_void)
+            for member_id, target in some:
+                if member_id in self.group.members:
+                    changes.put(ShareTargetKey(group_id, member_id), target)
+            if is_last:
+                changes.put(ShareTargetEpochKey(group_id), TargetEpoch(self.epoch, self.context.wall_ms))
             changes.commit(nothing, nobody)
-        if found is None:
-            self._end()
-        else:
-            self._soon(self._store_one, now_ms + 1)
 
-    @property
-    def _is_there(self) -> bool:
-        return self._table.groups.get(self._group.group_id) is self._group
-
-    def _end(self) -> None:
-        """Let those go on that waited for the target, and begin the next one if it is out of date."""
-        group = self._group
-        waiting, group.assigning = group.assigning or [], None
-        for go_on in waiting:
-            go_on()
-        if self._is_there and group.epoch != group.target_epoch:
-            with GroupChanges(self._table, group.group_id) as changes:
-                assign(self._table, changes, group)
+    def assign_next(self) -> None:
+        """Compute the next target, if this one is out of date."""
+        if self.group.epoch != self.group.target_epoch:
+            with GroupChanges(self._table, self.group.group_id) as changes:
+                assign(self._table, changes, self.group)
                 changes.commit(nothing, nobody)

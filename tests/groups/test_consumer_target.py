@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from groups import consumer_target
 from groups.config import GroupSettings
-from groups.consumer_target import metadata_hash
+from groups.consumer_target import ConsumerTarget, metadata_hash
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from tests.groups.consumers import epoch_of, group_of, held
@@ -137,7 +136,7 @@ def test_those_that_come_meanwhile_get_the_next_target(slow: Driver) -> None:
 def test_a_large_target_is_stored_some_members_at_a_time(
     slow: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumer_target, "TARGETS_AT_ONCE", 1)
+    monkeypatch.setattr(ConsumerTarget, "AT_ONCE", 1)
     slow.create_topic("wide", 10)
     for number in range(5):
         slow.join_consumer("g", f"m{number}", "wide")
@@ -166,7 +165,7 @@ def test_a_target_whose_cause_was_not_stored_is_void(slow: Driver) -> None:
 def test_a_part_of_a_target_that_is_lost_makes_it_void_and_it_is_computed_again(
     slow: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumer_target, "TARGETS_AT_ONCE", 1)
+    monkeypatch.setattr(ConsumerTarget, "AT_ONCE", 1)
     answers = join_slowly(slow, "a", "b")
     slow.advance(slow.config.kawal_rebalance_interval_ms)
     slow.threads.do_work()
