@@ -58,6 +58,17 @@ def test_all_partitions_count_and_deletion_makes_room() -> None:
     assert put(gateway, "jobs", 2, index=1).error_code == 0
 
 
+def test_cleaning_the_tail_makes_room_in_both_at_once() -> None:
+    gateway = queue(limit=4)
+    create(gateway.client(), "jobs.rear")
+    put(gateway, "jobs", 1)
+    put(gateway, "jobs.rear", 3)
+    assert put(gateway, "jobs", 1).error_code == POLICY_VIOLATION
+    delete_before(gateway, "jobs.rear", 2)
+    assert put(gateway, "jobs", 1).error_code == put(gateway, "jobs.rear", 1).error_code == 0
+    assert put(gateway, "jobs.rear", 1).error_code == POLICY_VIOLATION
+
+
 def test_a_repeated_batch_is_answered_although_the_queue_is_full() -> None:
     gateway = queue(limit=2)
     assert put(gateway, "jobs", 2, producer=(7, 0, 0)).error_code == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocol.error_codes import ErrorCode
 from tests.broker.config.test_share_keys import Configured
 from tests.broker.handlers.test_share_fetch import Jobs
-from tests.broker.shares import ACCEPT, Member, acquired
+from tests.broker.shares import ACCEPT, RELEASE, Member, acquired, configure, outcome
 
 MINUTE_MS = 60_000
 
@@ -50,3 +50,36 @@ def test_a_group_without_members_stays_until_it_is_deleted() -> None:
     jobs.gateway.restart()
     jobs.gateway.settle()
     assert acquired(Member(jobs.gateway, "m2", "jobs").fetch(jobs.place)) == [(1, 1, 2)]
+
+
+def test_a_name_is_another_member_in_another_group_and_each_group_is_given_everything() -> None:
+    jobs = Jobs()
+    jobs.produce(b"a", b"b")
+    configure(jobs.gateway, "other", share_auto_offset_reset="earliest")
+    members = [Member(jobs.gateway, "m1", "jobs", group=group) for group in ("g", "other")]
+    assert [acquired(member.fetch(jobs.place)) for member in members] == [[(0, 1, 1)]] * 2
+    assert outcome(members[0].acknowledge(jobs.place, (0, 1, [ACCEPT]))) == [0]
+    assert outcome(members[1].acknowledge(jobs.place, (0, 1, [RELEASE]))) == [0]
+    assert [acquired(member.fetch()) for member in members] == [[], [(0, 1, 2)]]
+
+
+def test_a_name_that_joins_its_group_again_is_the_same_member() -> None:
+    jobs = Jobs()
+    Member(jobs.gateway, "m1", "jobs")
+    Member(jobs.gateway, "m1", "jobs")
+    with jobs.gateway.broker.groups.step(jobs.gateway.now_ms) as coordinator:
+        assert list(coordinator.share(jobs.gateway.now_ms).groups["g"].members) == ["m1"]
+
+
+def test_there_are_any_number_of_groups_and_those_without_members_are_not_looked_at() -> None:
+    jobs = Jobs()
+    with jobs.gateway.broker.groups.step(jobs.gateway.now_ms) as coordinator:
+        before_ms = coordinator.next_deadline()
+    for number in range(300):
+        member = Member(jobs.gateway, "m1", "jobs", group=f"g{number}")
+        member.beat(epoch=-1)
+        member.client.close()
+    jobs.gateway.settle()
+    with jobs.gateway.broker.groups.step(jobs.gateway.now_ms) as coordinator:
+        assert len(coordinator.share(jobs.gateway.now_ms).groups) == 300
+        assert coordinator.next_deadline() == before_ms
