@@ -15,9 +15,10 @@ from wal.segment import FileRange
 BUFFERS_PER_SEND: Final = 256
 """Buffers gathered into one sendmsg; Linux takes 1,024 (IOV_MAX)."""
 
-SEND_BYTES_PER_TURN: Final = 1 << 20
+SEND_BYTES_PER_TURN: Final = (1 << 20) + (64 << 10)
 """Bytes that one connection may send in a turn before the others get theirs: 0.2 ms, and up to 4 ms where the
-kernel has to touch fresh memory for them.  One call takes no more: a socket may have room for 4 MiB."""
+kernel has to touch fresh memory for them.  An answer with 1 MiB of records, the limit that clients have for a
+partition, goes at once.  One call takes no more than this: a socket may have room for 4 MiB."""
 
 RANGE_BYTES_MIN: Final = 16 << 10
 """A range sent by sendfile counts as this many bytes at least: a call takes 5 to 10 µs whatever it sends."""
