@@ -149,7 +149,7 @@ class DeadLetters:
 
     def _write_all(self, key: ShareKey) -> Steps:
         """Write all letters that are due, a batch at a time.  Raises: Unwritable and others."""
-        while ranges := list(_first(self._due(key), LETTERS_MAX)):
+        while not self._loop.stopping and (ranges := list(_first(self._due(key), LETTERS_MAX))):
             settings = dead_letter_settings(self._metadata, key.group_id)
             topic = self._metadata.catalogue.find_id(key.topic_id)
             if topic is None:
@@ -199,6 +199,9 @@ class DeadLetters:
         check_produce(target, read_batch_header(letters.batch), of_target)
         if has_length(self._metadata, target.topic):
             check_length(self._metadata, target.topic, letters.letter_count)
+        if self._loop.stopping:
+            # The state that ends with them would not be stored any more, and the next start write them again.
+            return
         yield from self._store(key, letters, target)
         self._loop.stats.dead_letters_written += letters.letter_count
 

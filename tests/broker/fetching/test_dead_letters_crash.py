@@ -82,3 +82,22 @@ def test_a_disk_that_fails_once_delays_letters() -> None:
     later(tail)
     assert not failing
     assert (tail.offsets(), tail.start()) == ([0], 1)
+
+
+@pytest.mark.parametrize("jobs", range(4))
+@pytest.mark.parametrize("slices", range(4))
+def test_a_letter_that_is_due_as_the_server_stops_is_written_once(jobs: int, slices: int) -> None:
+    tail = Tail()
+    tail.settings(errors_deadletterqueue_copy_record_enable="true")
+    member = tail.member()
+    tail.produce(b"0")
+    member.fetch(tail.place)
+    member.client.send(member.fetching(said={tail.place: [(0, 0, [REJECT])]}), 2)
+    for _ in range(jobs):
+        tail.gateway.run_jobs()
+    for _ in range(slices):
+        tail.gateway.broker.scheduler.run()
+    tail.gateway.restart()
+    tail.gateway.tick()
+    tail.gateway.settle()
+    assert tail.offsets() == [0]
