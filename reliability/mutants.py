@@ -21,7 +21,14 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from reliability import ledger, loss_mutants, seqno_mutants, split_mutants, transaction_mutants
+from reliability import (
+    ledger,
+    loss_mutants,
+    seqno_mutants,
+    share_mutants,
+    split_mutants,
+    transaction_mutants,
+)
 from reliability.mutant import Mutant
 
 ROOT: Final = Path(__file__).parent.parent
@@ -199,6 +206,7 @@ MUTANTS: Final = (
     *seqno_mutants.MUTANTS,
     *loss_mutants.MUTANTS,
     *split_mutants.MUTANTS,
+    *share_mutants.MUTANTS,
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from tests.sim.databases_simulation import DatabasesSimulation
 from tests.sim.full_store import made_full
 from tests.sim.scenario import Scenario
 from tests.sim.seqno_simulation import SeqnoSimulation
+from tests.sim.share_simulation import ShareSimulation
 from tests.sim.simulation import Simulation
 from tests.sim.split_groups_simulation import SplitGroupsSimulation
 from tests.sim.split_simulation import SplitSimulation
@@ -103,6 +104,7 @@ SIMULATIONS: Final[dict[str, Callable[[int], Run]]] = {
     "named-producers": _scenario(SeqnoSimulation),
     "splits": _scenario(SplitSimulation),
     "split-groups": _scenario(SplitGroupsSimulation),
+    "shares": _scenario(ShareSimulation),
     "groups": _groups,
     "dead-letters": _dead_letters,
     "pipelined": _pipelined,
