@@ -40,6 +40,7 @@ def test_one_that_another_thread_is_importing_is_waited_for_by_a_thread() -> Non
     gateway = Gateway()
     gateway.broker.catalogue.group_configs["g"] = {"kawal.retention.important": "true"}
     import_module(retention.GROUPS_MODULE)
+    assert retention.GROUPS_MODULE in sys.modules
     waiting: list[Callable[[], object]] = []
     gateway.broker.scheduler.offload = lambda work, _done: waiting.append(work)
     gateway.advance(10 * MINUTE_MS)
