@@ -272,9 +272,9 @@ def produce(server: Server, quick: bool) -> Figures:
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Have as many processes count all the time, with the priority of searches, in sessions of their own."""
+    """Have as many processes count all the time, with the priority of searches."""
     commands = [[sys.executable, "-c", COUNTING]] * SEARCHES
-    processes = [subprocess.Popen(command, start_new_session=True) for command in commands]
+    processes = [subprocess.Popen(command) for command in commands]
     try:
         yield
     finally:

@@ -109,6 +109,8 @@ def test_the_first_connection_starts_it_and_it_ends_with_the_gateway(start: Any,
     assert (status, "orders" in html) == (200, True)
     (console,) = gateway.console_pids()
     assert Path(f"/proc/{console}/oom_score_adj").read_text().strip() == "500"
+    assert os.getsid(console) == os.getsid(gateway.process.pid), "or it would have a share of its own"
+    assert os.getpgid(console) == console, "Ctrl-C in a terminal is for the gateway alone"
     assert fetched(port, "/topics/orders/records")[0] == 200
     assert gateway.console_pids() == [console]
     gateway.end()

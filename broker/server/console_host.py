@@ -105,8 +105,9 @@ class ConsoleHost:
             stdout=subprocess.DEVNULL,
             pass_fds=[self._listening.fileno()],
             env=self._environment(),
-            # Ctrl-C in a terminal is for the server, which ends it.
-            start_new_session=True,
+            # Ctrl-C in a terminal is for the server, which ends it. It stays in the server's session: Linux
+            # shares the processors among sessions first, and searches would take as much as the server.
+            process_group=0,
         )
         assert process.stdin is not None
         try:

@@ -56,7 +56,6 @@ class Started:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": path},
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,
             )
         self.connection = Connection(ours.detach())
         # It may end by itself, and nothing of it is to be left then.

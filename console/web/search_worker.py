@@ -20,7 +20,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Final
 
 from console.errors import CommandError
@@ -32,10 +31,6 @@ from console.web.search_job import LEAVE, Job, Outcome, packed, unpacked
 
 IDLE_SECONDS: Final = 30
 """A person who searches comes back sooner; later the process has to be started again, in half a second."""
-
-AUTOGROUP: Final = Path("/proc/self/autogroup")
-LEAST_SHARE: Final = "19"
-"""As a `nice` value: 1/68 of that of a session with 0."""
 
 LOADED: Final = (looking.look_for, preview.preview_of, past_lag.past_lag)
 """The usual jobs: what they import takes long, and is loaded before the process lets all others go first."""
@@ -104,15 +99,13 @@ def outcome_of(job: Job) -> Outcome:
 def go_last() -> None:
     """Let this thread run when nothing else wants the processor, where the system allows that.
 
-    Linux may share the processors among sessions first (autogroups), whatever is idle in them: so the process
-    has a session of its own (search_processes.py), and that one the least share.
+    Linux may share the processors among sessions first (autogroups), whatever is idle in them: so this
+    process stays in the session of the console, which is that of a gateway that has started it.
     """
     if not hasattr(os, "SCHED_IDLE"):
         return
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        if os.getsid(0) == os.getpid() and AUTOGROUP.exists():
-            AUTOGROUP.write_text(LEAST_SHARE)
     except OSError as error:
         # As under systemd with `SystemCallFilter=~@resources`.
         logger.debug("searches keep their priority: %s", error)

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,22 +133,6 @@ def test_the_work_runs_last() -> None:
     thread.join()
     assert found == [os.SCHED_IDLE]
     assert os.sched_getscheduler(0) == before
-
-
-@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="only Linux has it")
-@pytest.mark.parametrize(("leads", "share"), [(True, "19"), (False, "0")])
-def test_a_session_of_its_own_gets_the_least_share(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, leads: bool, share: str
-) -> None:
-    """A session that it is in with others keeps its share."""
-    autogroup = tmp_path / "autogroup"
-    autogroup.write_text("0")
-    monkeypatch.setattr("console.web.search_worker.AUTOGROUP", autogroup)
-    monkeypatch.setattr(os, "getsid", lambda _: os.getpid() + (not leads))
-    thread = threading.Thread(target=go_last)
-    thread.start()
-    thread.join()
-    assert autogroup.read_text() == share
 
 
 def test_where_that_is_forbidden_work_is_done_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
