@@ -8,6 +8,8 @@ Source: KIP-62, KIP-345, KIP-394, KIP-814; Kafka 4.3's GroupMetadataManager.clas
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from groups.changes import Changes
 from groups.classic_answers import joined, members_for_leader
 from groups.classic_group import ClassicGroup
@@ -47,6 +49,15 @@ MEMBER_ID_REQUIRED_SINCE = 4
 SKIP_ASSIGNMENT_SINCE = 9
 
 
+class Join(NamedTuple):
+    """A request, of whom it is, and where its answer goes."""
+
+    request: JoinGroupRequest
+    protocols: Protocols
+    client: Client
+    reply: JoinReply
+
+
 def join_classic(
     context: Context,
     group: ClassicGroup | None,
@@ -59,7 +70,8 @@ def join_classic(
 
     Raises: GroupError.
     """
-    _check_memory(context, group, request, protocols, client)
+    join = Join(request, protocols, client, reply)
+    _check_memory(context, group, join)
     if group is None:
         if request.member_id:
             raise UnknownMember
@@ -76,27 +88,21 @@ def join_classic(
     if not group.supports(request.protocol_type, protocols):
         raise InconsistentProtocol
     if request.member_id:
-        _join_with_id(context, group, request, protocols, client, reply)
+        _join_with_id(context, group, join)
     else:
-        _join_without_id(context, group, request, protocols, client, reply)
+        _join_without_id(context, group, join)
 
 
-def _check_memory(
-    context: Context,
-    group: ClassicGroup | None,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    client: Client,
-) -> None:
+def _check_memory(context: Context, group: ClassicGroup | None, join: Join) -> None:
     """Check that there is memory for what the member says about itself.
 
     Raises: GroupFull, CoordinatorNotAvailable.
     """
-    slot = request.member_id
+    slot = join.request.member_id
     if group is not None and not slot:
-        slot = group.instances.get(request.group_instance_id or "", "")
-    size = joining_bytes(slot, client.client_id, request.group_instance_id, protocols)
-    context.memory.check(context.config, request.group_id, slot, client.host, size)
+        slot = group.instances.get(join.request.group_instance_id or "", "")
+    size = joining_bytes(slot, join.client.client_id, join.request.group_instance_id, join.protocols)
+    context.memory.check(context.config, join.request.group_id, slot, join.client.host, size)
 
 
 def _has_room(context: Context, group: ClassicGroup, member_id: str) -> bool:
@@ -118,41 +124,27 @@ def _new_member_id(context: Context, name: str) -> str:
     return cut_text(name, STRING_SIZE_MAX - len(suffix)) + suffix
 
 
-def _join_without_id(
-    context: Context,
-    group: ClassicGroup,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    client: Client,
-    reply: JoinReply,
-) -> None:
-    instance_id = request.group_instance_id
-    member_id = _new_member_id(context, client.client_id if instance_id is None else instance_id)
+def _join_without_id(context: Context, group: ClassicGroup, join: Join) -> None:
+    instance_id = join.request.group_instance_id
+    member_id = _new_member_id(context, join.client.client_id if instance_id is None else instance_id)
     if instance_id is not None and instance_id in group.instances:
-        _replace_static(context, group, request, protocols, client, reply, member_id)
-    elif instance_id is None and client.version >= MEMBER_ID_REQUIRED_SINCE:
+        _replace_static(context, group, join, member_id)
+    elif instance_id is None and join.client.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending.add(member_id)
-        count_pending(context.memory, group, member_id, client.host)
-        keep_pending(context, group, member_id, request.session_timeout_ms)
-        reply(join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        count_pending(context.memory, group, member_id, join.client.host)
+        keep_pending(context, group, member_id, join.request.session_timeout_ms)
+        join.reply(join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
-        _add(context, group, request, protocols, client, reply, member_id)
+        _add(context, group, join, member_id)
 
 
-def _join_with_id(
-    context: Context,
-    group: ClassicGroup,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    client: Client,
-    reply: JoinReply,
-) -> None:
-    member_id = request.member_id
-    if member_id in group.pending and request.group_instance_id is None:
-        _add(context, group, request, protocols, client, reply, member_id)
+def _join_with_id(context: Context, group: ClassicGroup, join: Join) -> None:
+    member_id = join.request.member_id
+    if member_id in group.pending and join.request.group_instance_id is None:
+        _add(context, group, join, member_id)
         return
-    member = known_member(group, member_id, request.group_instance_id)
-    changed = member.protocols != protocols
+    member = known_member(group, member_id, join.request.group_instance_id)
+    changed = member.protocols != join.protocols
     what = Request.REJOIN_CHANGED if changed else Request.REJOIN
     if group.leader == member_id and not changed and not group.server_assigned:
         what = Request.REJOIN_LEADER
@@ -163,9 +155,9 @@ def _join_with_id(
     match answer:
         case Action.TELL_GENERATION:
             start_session(context, group, member)
-            reply(joined(group, member))
+            join.reply(joined(group, member))
         case Action.PARK | Action.REBALANCE:
-            _rejoin(context, group, member, request, protocols, reply)
+            _rejoin(context, group, member, join)
             prepare_or_complete(context, group)
         case ErrorCode.COORDINATOR_NOT_AVAILABLE:
             raise CoordinatorNotAvailable
@@ -190,29 +182,21 @@ def known_member(group: ClassicGroup, member_id: str, instance_id: str | None) -
     return member
 
 
-def _add(
-    context: Context,
-    group: ClassicGroup,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    client: Client,
-    reply: JoinReply,
-    member_id: str,
-) -> None:
+def _add(context: Context, group: ClassicGroup, join: Join, member_id: str) -> None:
     if not group.members:
-        group.protocol_type = request.protocol_type
+        group.protocol_type = join.request.protocol_type
     member = ClassicMember(
         member_id,
-        instance_id=request.group_instance_id,
-        client_id=client.client_id,
-        client_host=client.host,
-        session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=rebalance_timeout_ms(request),
-        protocols=protocols,
+        instance_id=join.request.group_instance_id,
+        client_id=join.client.client_id,
+        client_host=join.client.host,
+        session_timeout_ms=join.request.session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms(join.request),
+        protocols=join.protocols,
     )
     member.is_new = True
-    member.join = reply
-    member.activity.user = client.user
+    member.join = join.reply
+    member.activity.user = join.client.user
     _note_join(context, member, resubscribed=True)
     group.add(member)
     count_member(context.memory, group, member)
@@ -226,22 +210,15 @@ def rebalance_timeout_ms(request: JoinGroupRequest) -> int:
     return request.session_timeout_ms if request.rebalance_timeout_ms < 0 else request.rebalance_timeout_ms
 
 
-def _rejoin(
-    context: Context,
-    group: ClassicGroup,
-    member: ClassicMember,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    reply: JoinReply,
-) -> None:
+def _rejoin(context: Context, group: ClassicGroup, member: ClassicMember, join: Join) -> None:
     """Adopt what the request says, and let it wait for the rebalance."""
-    _note_join(context, member, resubscribed=protocols != member.protocols)
+    _note_join(context, member, resubscribed=join.protocols != member.protocols)
     # A client that asks twice has given up on its first request, which must be answered all the same.
     member.answer_join(join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
-    member.protocols = protocols
-    member.rebalance_timeout_ms = rebalance_timeout_ms(request)
-    member.session_timeout_ms = request.session_timeout_ms
-    member.join = reply
+    member.protocols = join.protocols
+    member.rebalance_timeout_ms = rebalance_timeout_ms(join.request)
+    member.session_timeout_ms = join.request.session_timeout_ms
+    member.join = join.reply
     count_member(context.memory, group, member)
 
 
@@ -256,17 +233,9 @@ def _note_join(context: Context, member: ClassicMember, *, resubscribed: bool) -
 # --- static members -----------------------------------------------------------------------------------------
 
 
-def _replace_static(
-    context: Context,
-    group: ClassicGroup,
-    request: JoinGroupRequest,
-    protocols: Protocols,
-    client: Client,
-    reply: JoinReply,
-    member_id: str,
-) -> None:
+def _replace_static(context: Context, group: ClassicGroup, join: Join, member_id: str) -> None:
     """Give a restarted static member the place of its former self, which is fenced."""
-    old_id = group.instances[request.group_instance_id or ""]
+    old_id = group.instances[join.request.group_instance_id or ""]
     old = group.members[old_id]
     former_leader = group.leader
     before = (old.protocols, old.session_timeout_ms, old.rebalance_timeout_ms)
@@ -275,12 +244,12 @@ def _replace_static(
     old.answer_sync(sync_refused(ErrorCode.FENCED_INSTANCE_ID))
     member = group.replace_static(old_id, member_id)
     context.memory.count(group.group_id, old_id, "", 0)
-    member.client_id, member.client_host = client.client_id, client.host
-    _rejoin(context, group, member, request, protocols, reply)
+    member.client_id, member.client_host = join.client.client_id, join.client.host
+    _rejoin(context, group, member, join)
     start_session(context, group, member)
     match group.state:
         case GroupState.STABLE if group.choose_protocol() == group.protocol:
-            _store_replacement(context, group, member, client, old_id, former_leader, before)
+            _store_replacement(context, group, member, join.client, old_id, former_leader, before)
         case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
             prepare(context, group)
         case _:
