@@ -66,13 +66,18 @@ def test_the_ranges_of_active_partitions_join_each_other(client: Client) -> None
         assert all(first[1] == second[0] for first, second in pairwise(ranges))
 
 
-def test_a_large_tree_is_made_in_steps(
-    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def large_tree(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a tree of 9 splits, whose rows are made 3 in a step."""
     monkeypatch.setattr(tree_rows, "SPLITS_PER_STEP", 3)
     split_topic(client, partitions=2)
     for number in range(9):
         assert split(client, number // 2) == (0, "")
+
+
+def test_a_large_tree_is_made_in_steps(
+    gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large_tree(client, monkeypatch)
     topic = gateway.broker.catalogue.by_name["t"]
     assert sum(1 for _ in gateway.broker.splits.rows(topic)) > 5
     assert len(tree(client)) == 11
@@ -81,10 +86,7 @@ def test_a_large_tree_is_made_in_steps(
 def test_a_topic_that_is_deleted_while_its_tree_is_made_gets_no_partitions_again(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_rows, "SPLITS_PER_STEP", 3)
-    split_topic(client, partitions=2)
-    for number in range(9):
-        assert split(client, number // 2) == (0, "")
+    large_tree(client, monkeypatch)
     gateway.restart()
     topic = gateway.broker.catalogue.by_name["t"]
     steps = gateway.broker.splits.rows(topic)
