@@ -25,11 +25,15 @@ COUNT = 400
 """Ten batches of 40 offsets each."""
 
 
-def plan(broker: Broker, topic: str, until: int) -> WritePlan:
+HELD_BACK_MS = 400
+"""For records that are to be sent only when another writer has come."""
+
+
+def plan(broker: Broker, topic: str, until: int, linger_ms: int = 5) -> WritePlan:
     """Return the plan of the first batch of a copy of partition 0."""
     return WritePlan(
         job="rival",
-        settings={"bootstrap.servers": broker.bootstrap, "log_level": "0"},
+        settings={"bootstrap.servers": broker.bootstrap, "log_level": "0", "linger.ms": f"{linger_ms}"},
         transaction_timeout_ms=60_000,
         group=f"kawal-replicate-{topic}",
         source_cluster="elsewhere",
@@ -55,9 +59,9 @@ def batch(topic: str, offsets: range) -> Any:
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
-def begun(broker: Broker, topic: str) -> PartitionWriter:
+def begun(broker: Broker, topic: str, linger_ms: int = 5) -> PartitionWriter:
     """Return a writer with ten records in its transaction."""
-    writer = PartitionWriter(plan(broker, topic, 10), (topic, 0))
+    writer = PartitionWriter(plan(broker, topic, 10, linger_ms), (topic, 0))
     writer.add(batch(topic, range(10)))
     return writer
 
@@ -80,7 +84,7 @@ def test_of_two_writers_of_a_partition_the_first_is_shut_out_and_each_record_is_
 ) -> None:
     create_topic(broker, topic, 1)
     create_map(broker)
-    first = begun(broker, topic)
+    first = begun(broker, topic, 5 if is_sent else HELD_BACK_MS)
     if is_sent:
         first._producer.flush(20)
     second = begun(broker, topic)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -44,11 +44,12 @@ def when_ready(
         sleep(PAUSE_SECONDS)
 
 
-def reporting(work: Callable[[float], int], seconds: float) -> int:
-    """Have a producer work, and report deliveries meanwhile: `work` is its flush or poll.
+def reporting(producer: Any, work: Callable[[float], int], seconds: float) -> int:
+    """Have a transactional producer work, and report deliveries meanwhile: `work` is its flush or poll.
 
     confluent-kafka 2.16 goes on with reports after it has noted a fatal error for the caller, such as that it
-    is fenced, and Python makes a SystemError of that.  Raises: KafkaException.
+    is fenced.  Python makes a SystemError of that, which has the error as its cause, or has lost it.  A
+    transaction must be open.  Raises: KafkaException.
     """
     from confluent_kafka import KafkaException
 
@@ -57,4 +58,21 @@ def reporting(work: Callable[[float], int], seconds: float) -> int:
     except SystemError as error:
         if isinstance(error.__cause__, KafkaException):
             raise error.__cause__ from None
-        raise
+        fatal = _fatal_error(producer)
+        if fatal is None:
+            raise
+        raise fatal from None
+
+
+def _fatal_error(producer: Any) -> Exception | None:
+    """Return the error that has ended a producer for good, if there is one.
+
+    A call that is out of place in an open transaction tells: it is refused for that reason, or for the error.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        producer.begin_transaction()
+    except KafkaException as error:
+        return error if error.args[0].fatal() else None
+    raise AssertionError("a producer was asked for its fatal error outside a transaction")

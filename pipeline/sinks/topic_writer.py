@@ -218,7 +218,7 @@ class PartitionWriter:
                 )
                 break
             except BufferError:  # its queue is full: wait for deliveries
-                reporting(self._producer.poll, 0.1)
+                reporting(self._producer, self._producer.poll, 0.1)
             except KafkaException as error:
                 raise TargetError(
                     f"{self.target}-{self.place[1]}: the record at offset {offset} of {self.place[0]!r} "
@@ -227,7 +227,7 @@ class PartitionWriter:
         self._source.append(offset)
         self._origins.append(origin)
         if len(self._source) % POLL_RECORDS == 0:
-            reporting(self._producer.poll, 0)
+            reporting(self._producer, self._producer.poll, 0)
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is None:
@@ -247,7 +247,8 @@ class PartitionWriter:
             if not self._open:
                 self._producer.begin_transaction()
                 self._open = True
-            left = reporting(self._producer.flush, self.plan.transaction_timeout_ms / 1000)
+            seconds = self.plan.transaction_timeout_ms / 1000
+            left = reporting(self._producer, self._producer.flush, seconds)
             self._check_delivered(left)
             if self.records:
                 self._write_map(until)
@@ -262,10 +263,7 @@ class PartitionWriter:
             self._reader.close()
 
     def _not_committed(self, error: Any) -> TargetError:
-        from confluent_kafka import KafkaError
-
-        fenced = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
-        if error.code() in fenced:
+        if _is_fenced(error):
             return TargetError(
                 f"{self.target}-{self.place[1]}: another run of the job {self.plan.job!r} writes there now, "
                 "and has shut this one out; nothing is lost or doubled. Let one of them run"
@@ -278,7 +276,7 @@ class PartitionWriter:
     def _check_delivered(self, left: int) -> None:
         from confluent_kafka import KafkaException
 
-        if self._failure is not None and self._failure.fatal():
+        if self._failure is not None and (self._failure.fatal() or _is_fenced(self._failure)):
             raise KafkaException(self._failure)
         if self._failure is not None or left or len(self._delivered) != len(self._source):
             why = self._failure.str() if self._failure is not None else f"{left:,} have no answer"
@@ -359,6 +357,13 @@ class PartitionWriter:
             indexes.append(self._known_origins.setdefault(origin, len(self._known_origins)))
         self.home += indexes.count(-1)
         return indexes
+
+
+def _is_fenced(error: Any) -> bool:
+    """Tell whether an error says that a newer producer has the same transactional id."""
+    from confluent_kafka import KafkaError
+
+    return error.code() in {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
 
 def _place_of(batch: pyarrow.RecordBatch) -> Place:

@@ -51,16 +51,39 @@ def test_any_other_error_is_raised_at_once() -> None:
     assert asked.time == 0
 
 
+FENCED = KafkaException(KafkaError(KafkaError._FENCED, fatal=True))
+
+
+class Producer:
+    """In a transaction, which is what it says when it is asked to begin one; or ended by a fatal error."""
+
+    def __init__(self, fatal: KafkaException | None = None) -> None:
+        self.error = fatal or KafkaException(KafkaError(KafkaError._STATE))
+
+    def begin_transaction(self) -> None:
+        raise self.error
+
+
 def test_a_fatal_error_beside_reports_is_raised_as_itself() -> None:
     """Bug: a copy whose producer was fenced while it reported deliveries ended with a SystemError."""
-    fenced = KafkaException(KafkaError(KafkaError._FENCED))
 
     def flush(_seconds: float) -> int:
-        raise SystemError("returned a result with an exception set") from fenced
+        raise SystemError("returned a result with an exception set") from FENCED
 
     with pytest.raises(KafkaException) as raised:
-        reporting(flush, 1)
-    assert raised.value is fenced
+        reporting(Producer(), flush, 1)
+    assert raised.value is FENCED
+
+
+def test_a_fatal_error_that_got_lost_beside_reports_is_asked_for() -> None:
+    """Bug: the same with two errors at once, of which confluent-kafka lost both."""
+
+    def flush(_seconds: float) -> int:
+        raise SystemError("returned NULL without setting an exception")
+
+    with pytest.raises(KafkaException) as raised:
+        reporting(Producer(FENCED), flush, 1)
+    assert raised.value is FENCED
 
 
 def test_other_errors_of_python_itself_and_results_are_passed_on() -> None:
@@ -68,5 +91,5 @@ def test_other_errors_of_python_itself_and_results_are_passed_on() -> None:
         raise SystemError("bad call")
 
     with pytest.raises(SystemError, match="bad call"):
-        reporting(broken, 1)
-    assert reporting(int, 3) == 3
+        reporting(Producer(), broken, 1)
+    assert reporting(Producer(), int, 3) == 3
