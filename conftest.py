@@ -1,4 +1,7 @@
-"""Pytest hooks for every test folder: if CI is set, a skipped or expectedly failing test is a failure."""
+"""Pytest hooks for every test folder: if CI is set, a skipped or expectedly failing test is a failure.
+
+The profile of all Hypothesis tests is here, too: how fast a machine makes examples is no property of ours.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,11 @@ from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine stops a process for hundreds of milliseconds: of an example, and while examples are made.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

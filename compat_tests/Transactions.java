@@ -92,7 +92,7 @@ public final class Transactions {
             producer.initTransactions();
             producer.beginTransaction();
             producer.send(new ProducerRecord<>(topic, 0, null, "late")).get();
-            long end = System.currentTimeMillis() + 30_000;
+            long end = System.currentTimeMillis() + 60_000;
             try (KafkaConsumer<String, String> consumer = consumer(topic + "-group")) {
                 TopicPartition partition = new TopicPartition(topic, 0);
                 while (consumer.endOffsets(List.of(partition)).get(partition) == 0

@@ -82,7 +82,7 @@ class Broker(ABC):
 
     def stop(self) -> tuple[int, float]:
         """End the process with SIGTERM; return its exit code and the seconds it took."""
-        return self.process.terminate(within_seconds=30)
+        return self.process.terminate(within_seconds=60)
 
     def kill(self) -> None:
         """End the process with SIGKILL."""

@@ -102,7 +102,7 @@ class Watch:
 def opened(browser: Browser, origin: str, **options: Any) -> Iterator[tuple[Page, Watch]]:
     """Open a page in a context of its own: `color_scheme`, `viewport` and others are Playwright's."""
     context = browser.new_context(base_url=origin, reduced_motion="reduce", timezone_id="UTC", **options)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     try:
         watch = Watch(context, origin)
         yield context.new_page(), watch

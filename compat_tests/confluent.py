@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from compat_tests.broker import Broker
 
+WITHIN_SECONDS = 60.0
+
 
 def make_producer(broker: Broker, **settings: Any) -> Any:
     """Return a producer; `linger_ms=5` and the like set librdkafka's properties."""
@@ -46,23 +48,23 @@ def produce(producer: Any, topic: str, values: list[bytes], *, partition: int = 
             topic, value, partition=partition, on_delivery=lambda e, m: offsets.append(_offset(e, m))
         )
         producer.poll(0)
-    left = producer.flush(30)
-    assert left == 0, f"{left} records of {topic} were not delivered in 30 s"
+    left = producer.flush(WITHIN_SECONDS)
+    assert left == 0, f"{left} records of {topic} were not delivered in {WITHIN_SECONDS} s"
     return offsets
 
 
 def read(consumer: Any, topic: str, count: int, *, partition: int = 0, offset: int = 0) -> list[Any]:
-    """Read `count` records of one partition from `offset` on; fail after 30 s or at the first error."""
+    """Read `count` records of one partition from `offset` on; fail after a minute or at the first error."""
     consumer.assign([TopicPartition(topic, partition, offset)])
     return take(consumer, count)
 
 
 def take(consumer: Any, count: int) -> list[Any]:
-    """Consume `count` records from what is assigned; fail after 30 s or at the first error."""
+    """Consume `count` records from what is assigned; fail after a minute or at the first error."""
     records: list[Any] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + WITHIN_SECONDS
     while len(records) < count:
-        assert time.monotonic() < deadline, f"{len(records)} of {count} records after 30 s"
+        assert time.monotonic() < deadline, f"{len(records)} of {count} records after {WITHIN_SECONDS} s"
         for message in consumer.consume(count - len(records), timeout=0.5):
             assert message.error() is None, message.error()
             records.append(message)

@@ -22,7 +22,7 @@ from compat_tests.wire import RawClient, raw_client
 StartBroker = Callable[..., Broker]
 MakeTopic = Callable[..., str]
 
-TEST_TIMEOUT_SECONDS = 120
+TEST_TIMEOUT_SECONDS = 240
 
 EVERY_LOGIN = "--every-login"
 SPARK_STRESS = "--spark-stress-seconds"

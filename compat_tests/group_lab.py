@@ -28,9 +28,6 @@ from protocol.messages.incremental_alter_configs import (
 GROUP_RESOURCE: Final = 32
 """The type of the configured resource: a group (KIP-848)."""
 
-WITHIN_SECONDS: Final = 60.0
-"""The limit for what takes a second or two on a machine that is not busy."""
-
 _number = itertools.count(1)
 
 
@@ -64,7 +61,7 @@ class Lab:
         producer = self._producer
         for number, value in enumerate(values):
             producer.produce(topic, value, partition=number % partitions)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     def committed(self, group: str = "") -> dict[int, int]:
         """Return what a group has committed, by partition of its one topic."""
@@ -83,7 +80,7 @@ class Lab:
         """Delete the records of a partition before an offset."""
         admin = AdminClient({"bootstrap.servers": self.broker.bootstrap, "log_level": 2})
         place = TopicPartition(topic, partition, before)
-        admin.delete_records([place])[place].result(30)
+        admin.delete_records([place])[place].result(60)
 
 
 def values(prefix: str, count: int) -> list[bytes]:
@@ -101,7 +98,6 @@ def wait_for(condition: Callable[[], object], what: str, *members: Member) -> No
     eventually(
         condition,
         waiting_for=what,
-        within_seconds=WITHIN_SECONDS,
         last=lambda: [(len(member.records), sorted(member.held())) for member in members],
     )
 

@@ -78,7 +78,7 @@ def _sessions(broker: Broker, raw: RawClient) -> None:
     for client in dict.fromkeys(clients):
         producer = make_producer(broker, client_id=client)
         producer.produce(SESSIONS, b"x")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
 
 def _records(broker: Broker) -> None:
@@ -88,7 +88,7 @@ def _records(broker: Broker) -> None:
         name = text.replace("\x00", "")  # librdkafka ends a name there
         producer.produce(TOPIC, data, key=data, headers=[(name, data)])
         producer.produce(TOPIC, b'{"id":1,"note":%s}' % _json(text), key=data)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def _json(text: str) -> bytes:

@@ -75,7 +75,7 @@ class ToolHost:
         """End the process."""
         if self.running:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
 
 
 _hosts: list[ToolHost] = []
@@ -88,7 +88,7 @@ def _host() -> ToolHost:
 
 
 def run_java(
-    main_class: str, *arguments: str, stdin: str = "", timeout_seconds: float = 60, succeed: bool = True
+    main_class: str, *arguments: str, stdin: str = "", timeout_seconds: float = 120, succeed: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end. With `succeed`, an exit code other than 0 fails and shows what it printed."""
     code, out, err = _host().run(main_class, *arguments, stdin=stdin, timeout_seconds=timeout_seconds)

@@ -45,4 +45,4 @@ class KawalBroker(Broker):
             if key not in secrets:
                 command += ["--set", f"{key}={value}"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
-        self._process.wait_for_line(READY, within_seconds=30)
+        self._process.wait_for_line(READY)

@@ -20,4 +20,4 @@ class KawalByProperties(KawalBroker):
         command = [KAWAL, "serve", "--config", str(path), "--http", "none"]
         command += ["--set", "kawal.console.listeners=none"]
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
-        self._process.wait_for_line(READY, within_seconds=30)
+        self._process.wait_for_line(READY)

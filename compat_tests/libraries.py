@@ -59,7 +59,8 @@ class Settings(NamedTuple):
     reset: str | None = "earliest"
     """None: the library's default."""
     commit_every_ms: int | None = None
-    session_ms: int = 6_000
+    session_ms: int = 30_000
+    """Longer than a busy machine may stop a member or the broker."""
     max_poll_ms: int = 300_000
     instance_id: str | None = None
 
@@ -242,7 +243,7 @@ class Confluent:
                 raise
 
     def committed(self, place: Place) -> int | None:
-        (found,) = self.consumer.committed([ConfluentPlace(*place)], timeout=10)
+        (found,) = self.consumer.committed([ConfluentPlace(*place)], timeout=60)
         return None if found.offset < 0 else int(found.offset)
 
     def position(self, place: Place) -> int:

@@ -51,7 +51,7 @@ def add_scram_users(broker: Broker) -> None:
         info = ScramCredentialInfo(mechanism, 4096)
         changes = [UserScramCredentialUpsertion(name, info, USERS[name].encode()) for name in USERS]
         for future in admin.alter_user_scram_credentials(changes).values():
-            future.result(timeout=15)
+            future.result(timeout=60)
 
 
 class Address(NamedTuple):

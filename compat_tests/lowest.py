@@ -92,7 +92,7 @@ def used(kawal: Path, folder: Path) -> None:
         assert json.loads(run([kawal, "groups", "list", "--json", *at])), "no group is listed"
         metrics = re.search(r"http://127\.0\.0\.1:\d+", log.read_text())
         assert metrics is not None, log.read_text()
-        with urllib.request.urlopen(f"{metrics[0]}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(f"{metrics[0]}/metrics", timeout=60) as answer:
             assert b"kawal_" in answer.read()
     run([kawal, "wal", "verify", folder / "data"])
 

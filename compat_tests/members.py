@@ -77,8 +77,8 @@ class Member:
         """Close the consumer; it may have been closed before."""
         self._stopping.set()
         self._polling.set()
-        self._thread.join(30)
-        assert not self._thread.is_alive(), "a consumer did not close within 30 s"
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "a consumer did not close within 60 s"
         self._held = frozenset()
 
     def check(self) -> None:
@@ -99,7 +99,7 @@ class Member:
             self.check()
             return done.done()
 
-        eventually(answered, waiting_for="a call of a consumer", within_seconds=30)
+        eventually(answered, waiting_for="a call of a consumer")
         return done.result()
 
     def _run(self, make: Callable[[], Library]) -> None:
@@ -154,6 +154,5 @@ def wait_for_sizes(members: Iterable[Member], wanted: list[int]) -> None:
     eventually(
         lambda: sizes(present) == wanted,
         waiting_for=f"shares {wanted}",
-        within_seconds=45,
         last=lambda: [member.held() for member in present],
     )

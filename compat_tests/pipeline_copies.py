@@ -99,12 +99,12 @@ def read_all(broker: Broker, topic: str) -> list[Record]:
             "enable.partition.eof": True,
         }
     )
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
     consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
     found: list[Record] = []
     left = set(partitions)
     while left:
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None, f"{topic}: no answer from partitions {left}"
         if message.error():
             left.discard(message.partition())

@@ -145,4 +145,4 @@ def produce_values(broker: Broker, topic: str, values: Sequence[tuple[int, bytes
     producer = make_producer(broker)
     for partition, value in values:
         producer.produce(topic, value, key=b"k", partition=partition, headers=[("trace", b"\x01")])
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0

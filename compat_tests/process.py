@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
-from compat_tests.waiting import eventually
+from compat_tests.waiting import PATIENCE_SECONDS, eventually
 
 TAIL_BYTES = 3_000
 """The part of a server's output that a failure shows: enough for a Java stack trace with its cause."""
@@ -67,7 +67,7 @@ class ServerProcess:
         text = self.output()[-TAIL_BYTES:]
         return f"{' '.join(self.command[:1] + self.command[-6:])} (exit code {self.exit_code}):\n{text}"
 
-    def wait_for_line(self, start: str, *, within_seconds: float) -> str:
+    def wait_for_line(self, start: str, *, within_seconds: float = PATIENCE_SECONDS) -> str:
         """Wait for a whole line beginning with `start` and return it; fail at once when the process ends."""
 
         def found_or_ended() -> str:
@@ -94,7 +94,7 @@ class ServerProcess:
         """Send SIGKILL and wait: what a power cut leaves of the process, the page cache aside."""
         if self.exit_code is None:
             self._process.send_signal(SIGKILL)
-        self._process.wait(10)
+        self._process.wait(60)
 
     def _end(self) -> None:
         """Leave nothing running when the test session ends without its fixtures."""

@@ -44,7 +44,7 @@ def flood(broker: Broker) -> Iterator[int]:
     with raw_client(broker) as raw:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
         topic_id = raw.call(request, 12).topics[0].topic_id
-        eventually(lambda: _has_joined(raw), waiting_for="the assignment", within_seconds=30)
+        eventually(lambda: _has_joined(raw), waiting_for="the assignment")
         epoch = _acquire(raw, topic_id)
         for partition in range(PARTITIONS):
             _accept_every_second(raw, topic_id, partition, epoch + partition)

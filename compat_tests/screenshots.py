@@ -73,7 +73,7 @@ def fill(broker: KawalBroker) -> None:
         moment = begin_ms + int(busy_at(number / FLIGHTS) * HOURS * 3_600_000)
         producer.produce("flights", value, key=key, partition=number % 2, timestamp=moment)
     producer.produce("gates", b'{"gate":"A12"}', key="A12")
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def read(broker: KawalBroker, group: str, topic: str, count: int) -> Iterator[Any]:

@@ -64,7 +64,7 @@ class ShareMember:
             answer: ShareGroupHeartbeatResponse = self.raw.call(request, 1)
             return None if answer.error_code in NOT_READY else answer
 
-        return eventually(answered, waiting_for="the coordinator", within_seconds=30)
+        return eventually(answered, waiting_for="the coordinator")
 
     def join(self) -> None:
         """Join until partitions are assigned."""
@@ -76,7 +76,7 @@ class ShareMember:
             self.member_epoch = answer.member_epoch
             return bool(answer.assignment and answer.assignment.topic_partitions)
 
-        eventually(assigned, waiting_for="the assignment", within_seconds=60)
+        eventually(assigned, waiting_for="the assignment")
 
     # --- records --------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class ShareMember:
 
     def take(self) -> list[tuple[int, int, int]]:
         """Fetch until records come; return the acquired ranges with their counts."""
-        return eventually(lambda: acquired(self.fetch()), waiting_for="records", within_seconds=30)
+        return eventually(lambda: acquired(self.fetch()), waiting_for="records", within_seconds=40)
 
     def _count(self, code: int, epoch: int) -> None:
         if code == 0:

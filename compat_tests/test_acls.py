@@ -159,7 +159,7 @@ def settled(client: RawClient, case: Case, expected: set[int]) -> set[int]:
         return found[-1] == expected
 
     with suppress(AssertionError):
-        eventually(is_expected, waiting_for="the rules to be in effect", within_seconds=2)
+        eventually(is_expected, waiting_for="the rules to be in effect", within_seconds=20)
     return found[-1]
 
 

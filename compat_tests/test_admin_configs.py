@@ -45,13 +45,13 @@ def alter(
     """Alter the configs of one resource with IncrementalAlterConfigs."""
     entries = [ConfigEntry(key, text, incremental_operation=operation) for key, operation, text in lines]
     resource = ConfigResource(kind, name, incremental_configs=entries)
-    admin.incremental_alter_configs([resource], **options)[resource].result(15)
+    admin.incremental_alter_configs([resource], **options)[resource].result(60)
 
 
 def described(admin: Any, kind: ResourceType, name: str, key: str) -> tuple[Any, int] | None:
     """Return the value and source of one config."""
     resource = ConfigResource(kind, name)
-    entry = admin.describe_configs([resource])[resource].result(15).get(key)
+    entry = admin.describe_configs([resource])[resource].result(60).get(key)
     return None if entry is None else (entry.value, entry.source)
 
 
@@ -90,7 +90,7 @@ def test_the_old_call_replaces_everything(admin: Any, make_topic: MakeTopic) -> 
     topic = make_topic(retention_ms="1000000", segment_ms="2000000")
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "3000000"})
     with pytest.warns(DeprecationWarning, match="Use incremental_alter_configs"):
-        admin.alter_configs([resource])[resource].result(15)
+        admin.alter_configs([resource])[resource].result(60)
     wait_for(admin, ResourceType.TOPIC, topic, "retention.ms", ("3000000", DYNAMIC_TOPIC))
     wait_for(admin, ResourceType.TOPIC, topic, "segment.ms", ("604800000", DEFAULT))
 

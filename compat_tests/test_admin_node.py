@@ -118,7 +118,7 @@ def test_features_stay_at_their_level(python_admin: Any) -> None:
 def test_leaders_need_no_election(admin: Any, python_admin: Any, make_topic: MakeTopic) -> None:
     topic = make_topic(partitions=2)
     wanted = [TopicPartition(topic, 0), TopicPartition(topic, 9)]
-    answers = admin.elect_leaders(ElectionType.PREFERRED, wanted).result(15)
+    answers = admin.elect_leaders(ElectionType.PREFERRED, wanted).result(60)
     codes = {place.partition: error.code() if error else 0 for place, error in answers.items()}
     assert codes == {0: KafkaError.ELECTION_NOT_NEEDED, 9: KafkaError.UNKNOWN_TOPIC_OR_PART}
     answer = python_admin.elect_leaders(0, {topic: [0, 1]}, raise_errors=False)
@@ -167,10 +167,10 @@ def test_rules_cannot_be_asked_for_made_or_removed(admin: Any) -> None:
         ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
     )
     # librdkafka drops the error of this one.
-    assert admin.describe_acls(anything).result(15) == []
+    assert admin.describe_acls(anything).result(60) == []
     for future in (admin.create_acls([rule])[rule], admin.delete_acls([anything])[anything]):
         with pytest.raises(KafkaException) as caught:
-            future.result(15)
+            future.result(60)
         assert caught.value.args[0].code() == KafkaError.SECURITY_DISABLED
 
 

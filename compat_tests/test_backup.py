@@ -38,7 +38,7 @@ def values_of(broker: Broker, topic: str) -> dict[int, int]:
     """Return all values of partition 0 by offset."""
     found: dict[int, int] = {}
     with open_consumer(broker) as consumer:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         consumer.assign([TopicPartition(topic, 0, low)])
         deadline = time.monotonic() + 60
         while len(found) < high - low:
@@ -67,7 +67,7 @@ def test_every_record_acknowledged_before_a_backup_is_there_after_a_restore(
             made.append((kawal("backup", "--data", data, "--to", folder), promised))
             delete_topic(broker, f"more-{number}")
     assert made[-1][0]["linked_bytes"], "the later backups share files with the first one"
-    cluster = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=10).cluster_id
+    cluster = AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=60).cluster_id
     for number, (backup, promised) in enumerate(made):
         place = tmp_path / f"restored-{number}"
         kawal("restore", backup["path"], "--data", str(place / "data"))
@@ -75,7 +75,7 @@ def test_every_record_acknowledged_before_a_backup_is_there_after_a_restore(
         again.start()
         try:
             admin = AdminClient({"bootstrap.servers": again.bootstrap})
-            metadata = admin.list_topics(timeout=10)
+            metadata = admin.list_topics(timeout=60)
             assert metadata.cluster_id == cluster
             assert f"more-{number}" in metadata.topics
             for topic, acked in promised.items():

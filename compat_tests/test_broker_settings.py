@@ -18,10 +18,10 @@ from compat_tests.waiting import eventually
 def created_partitions(broker: Broker, name: str) -> int:
     """Create a topic without a partition count and return how many it got."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(name)])[name].result(15)
+    admin.create_topics([NewTopic(name)])[name].result(60)
 
     def count() -> int:
-        found = admin.list_topics(timeout=5).topics.get(name)
+        found = admin.list_topics(timeout=60).topics.get(name)
         return len(found.partitions) if found else 0
 
     return eventually(count, waiting_for=name)
@@ -31,7 +31,7 @@ def delivery_error(producer: Any, topic: str, value: bytes) -> int:
     """Produce one record and return the code of its delivery error, 0 for none."""
     codes: list[int] = []
     producer.produce(topic, value, on_delivery=lambda error, _: codes.append(error.code() if error else 0))
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return codes[0]
 
 
@@ -48,7 +48,7 @@ def test_defaults_for_topics_come_from_the_broker(start_broker: StartBroker) -> 
     assert delivery_error(producer, "defaulted", b"x" * 5_000) == 0
     unknown = delivery_error(producer, "never-made", b"v")
     assert unknown in (KafkaError._UNKNOWN_TOPIC, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._MSG_TIMED_OUT)
-    assert "never-made" not in producer.list_topics(timeout=10).topics
+    assert "never-made" not in producer.list_topics(timeout=60).topics
     create_topic(
         broker, "generous", 1, {"max.message.bytes": "20000", "message.timestamp.type": "CreateTime"}
     )
@@ -63,9 +63,9 @@ def test_more_replicas_than_nodes_are_accepted_and_reported_honestly_when_asked(
 ) -> None:
     broker = start_broker(kawal_accept_replication_factor="true")
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic("three", 1, 3)])["three"].result(15)
-    (node,) = admin.list_topics(timeout=10).brokers
-    assert admin.list_topics("three", timeout=10).topics["three"].partitions[0].replicas == [node]
+    admin.create_topics([NewTopic("three", 1, 3)])["three"].result(60)
+    (node,) = admin.list_topics(timeout=60).brokers
+    assert admin.list_topics("three", timeout=60).topics["three"].partitions[0].replicas == [node]
     assert produce(make_producer(broker), "three", [b"v"]) == [0]
 
 
@@ -73,7 +73,7 @@ def test_more_replicas_than_nodes_are_accepted_and_reported_honestly_when_asked(
 def test_the_refusal_of_too_many_replicas_names_the_switch(broker: Broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     with pytest.raises(KafkaException, match=r"kawal\.accept\.replication\.factor"):
-        admin.create_topics([NewTopic("refused", 1, 3)])["refused"].result(15)
+        admin.create_topics([NewTopic("refused", 1, 3)])["refused"].result(60)
 
 
 @pytest.mark.only_kawal(reason="durability classes are ours")

@@ -90,7 +90,7 @@ def admin(broker: Broker) -> AdminClient:
 def config(broker: Broker, topic: str, name: str) -> str | None:
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     asking = admin(broker)  # its answers do not come once it is collected
-    value: str | None = asking.describe_configs([resource])[resource].result(15)[name].value
+    value: str | None = asking.describe_configs([resource])[resource].result(60)[name].value
     return value
 
 
@@ -112,7 +112,7 @@ def test_a_created_topic_has_its_partitions_and_configs(
 ) -> None:
     configs = {"retention.ms": "7654321"}
     program.ask("create_topic", bootstrap=group_broker.bootstrap, topic=topic, partitions=3, configs=configs)
-    listed = admin(group_broker).list_topics(timeout=10).topics
+    listed = admin(group_broker).list_topics(timeout=60).topics
     assert len(listed[topic].partitions) == 3
     assert config(group_broker, topic, "retention.ms") == "7654321"
 
@@ -122,7 +122,7 @@ def test_a_deleted_topic_is_gone(group_broker: Broker, program: Program, topic: 
     create_topic(group_broker, topic)
     program.ask("delete_topic", bootstrap=group_broker.bootstrap, topic=topic)
     eventually(
-        lambda: topic not in admin(group_broker).list_topics(timeout=10).topics, waiting_for="the topic to go"
+        lambda: topic not in admin(group_broker).list_topics(timeout=60).topics, waiting_for="the topic to go"
     )
 
 
@@ -187,7 +187,7 @@ def fill(broker: Broker, topic: str) -> None:
         producer.produce(
             topic, record["value"], record["key"], partition=1, timestamp=record["timestamp"], headers=headers
         )
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.operation("consume by assignment")
@@ -222,7 +222,7 @@ def test_reading_begins_at_a_timestamp(group_broker: Broker, program: Program, t
     producer = make_producer(group_broker)
     for i in range(10):
         producer.produce(topic, b"%d" % i, partition=0, timestamp=START_MS + 1_000 * i)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
     answer = program.ask(
         "consume_from_timestamp",
         bootstrap=group_broker.bootstrap,
@@ -293,5 +293,5 @@ def test_deleted_records_are_gone(group_broker: Broker, program: Program, topic:
     program.ask("delete_records", bootstrap=group_broker.bootstrap, topic=topic, partition=0, before=5)
     there = TopicPartition(topic, 0)
     asking = admin(group_broker)
-    earliest = asking.list_offsets({there: OffsetSpec.earliest()})[there].result(15)
+    earliest = asking.list_offsets({there: OffsetSpec.earliest()})[there].result(60)
     assert earliest.offset == 5

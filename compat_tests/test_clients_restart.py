@@ -115,7 +115,7 @@ def grouped(group_broker: Broker, programs: dict[str, Program]) -> dict[str, Ans
 
 def all_numbers(broker: Broker, topic: str) -> list[int]:
     with open_consumer(broker) as consumer:
-        _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=15)
+        _, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         return [int(message.value()) for message in read(consumer, topic, high)]
 
 

@@ -28,7 +28,7 @@ def committed_values(broker: Broker, topic: str) -> list[str]:
     settings = {"isolation_level": "read_committed", "enable_partition_eof": True}
     with open_consumer(broker, **settings) as consumer:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        while (message := consumer.poll(20)) is not None and not message.error():
+        while (message := consumer.poll(60)) is not None and not message.error():
             found.append(message.value().decode())
     assert message is not None, f"{topic} has not been read to its end; so far {found}"
     assert message.error().code() == KafkaError._PARTITION_EOF
@@ -81,14 +81,14 @@ def test_what_is_consumed_and_what_is_produced_are_committed_together(
         feeder.begin_transaction()
         for value in range(5):
             feeder.produce(topic, f"{number}-{value}", partition=0)
-        feeder.flush(20)
+        feeder.flush(60)
         feeder.abort_transaction(20) if number == 1 else feeder.commit_transaction(20)
     copied = ask(program, broker, "copy", topic, target=target, group=group, count=15)
     assert copied == {"copied": 15}
     expected = [f"{number}-{value}!" for number in (0, 2, 3) for value in range(5)]
     assert committed_values(broker, target) == expected
     reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
-    (progress,) = reader.committed([TopicPartition(topic, 0)], timeout=20)
+    (progress,) = reader.committed([TopicPartition(topic, 0)], timeout=60)
     reader.close()
     # Past the last record; clients that go by their position are past its marker, too.
     assert progress.offset in (23, 24)

@@ -119,7 +119,6 @@ def test_the_last_record_of_each_key_survives(cleaning_broker: Broker, raw: RawC
     eventually(
         lambda: records_of(raw, topic) == expected,
         waiting_for="the compacted topic",
-        within_seconds=60,
         last=lambda: (len(records_of(raw, topic)), len(expected), len(written)),
     )
 
@@ -142,7 +141,7 @@ def test_a_compacted_offset_or_time_leads_to_the_next_record(
             raw, topic, keyed_batch([(b"k%d" % (number % 2), b"%d" % number)], timestamp_ms=START_MS + number)
         )
     fill(raw, topic, START_MS + 100)
-    eventually(lambda: len(records_of(raw, topic)) <= 4, waiting_for="compaction", within_seconds=60)
+    eventually(lambda: len(records_of(raw, topic)) <= 4, waiting_for="compaction")
 
     for offset in (0, 1, 20, 37):
         part = fetch(raw, topic, offset)
@@ -172,7 +171,7 @@ def test_a_tombstone_bears_the_time_when_it_may_go_and_goes(
         found = [batch for batch in everything(raw, topic) if batch.base_offset == 2]
         return found[0] if found and found[0].attributes & DELETE_HORIZON else None
 
-    batch = eventually(tombstone, waiting_for="a marked tombstone", within_seconds=60)
+    batch = eventually(tombstone, waiting_for="a marked tombstone")
     assert records_in(batch.data) == [Kept(2, START_MS, b"a", None)]
     assert batch.base_timestamp >= began_ms + 1_000
     assert batch.max_timestamp == START_MS
@@ -182,7 +181,7 @@ def test_a_tombstone_bears_the_time_when_it_may_go_and_goes(
         fill(raw, topic)
         return all(record.key != b"a" for record in records_of(raw, topic))
 
-    eventually(gone, waiting_for="the tombstone to go", within_seconds=60)
+    eventually(gone, waiting_for="the tombstone to go")
     assert records_of(raw, topic)[0] == Kept(1, START_MS + 1, b"b", b"2")
 
 
@@ -206,7 +205,6 @@ def test_an_emptied_batch_keeps_the_last_sequence_of_its_producer(
     eventually(
         lambda: [record.offset for record in records_of(raw, topic)][:1] == [3],
         waiting_for="compaction",
-        within_seconds=60,
     )
 
     first = everything(raw, topic)[0]
@@ -229,7 +227,6 @@ def test_compact_and_delete_does_both(cleaning_broker: Broker, raw: RawClient, t
     eventually(
         lambda: [record.offset for record in records_of(raw, topic)][:1] == [10],
         waiting_for="the old segment deleted and the others compacted",
-        within_seconds=60,
     )
     # Where the segment after the deleted one begins, or the first record that is left of it.
     assert list_offset(raw, topic, -2).offset in (1, 10)
@@ -249,7 +246,7 @@ def test_a_restart_keeps_what_was_compacted(start_broker: StartBroker) -> None:
         for number in range(60):
             send(raw, "kept", keyed_batch([(b"k%d" % (number % 3), b"%d" % number)]))
         fill(raw, "kept")
-        eventually(lambda: len(records_of(raw, "kept")) <= 5, waiting_for="compaction", within_seconds=60)
+        eventually(lambda: len(records_of(raw, "kept")) <= 5, waiting_for="compaction")
         expected = records_of(raw, "kept")
     broker.kill()
     broker.restart()

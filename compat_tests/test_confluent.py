@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer, produce, read, take
 from compat_tests.conftest import MakeTopic
-from compat_tests.times import START_MS
+from compat_tests.times import START_MS, quickest, seconds_of
 from compat_tests.waiting import eventually
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -66,7 +67,7 @@ def test_keys_values_headers_and_timestamps_come_back_as_sent(broker: Broker, ma
     producer = make_producer(broker)
     for i, (key, value) in enumerate(pairs):
         producer.produce(topic, value, key, partition=0, timestamp=START_MS + i, headers=headers)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     with open_consumer(broker) as consumer:
         records = read(consumer, topic, 4)
     assert [(m.key(), m.value()) for m in records] == pairs
@@ -100,7 +101,7 @@ def test_two_producers_interleave_without_loss(broker: Broker, make_topic: MakeT
     producers = [make_producer(broker, enable_idempotence=True, linger_ms=0) for _ in range(2)]
     for i in range(2_000):
         producers[i % 2].produce(topic, b"%d" % i, partition=0)
-    assert [producer.flush(30) for producer in producers] == [0, 0]
+    assert [producer.flush(60) for producer in producers] == [0, 0]
     with open_consumer(broker) as consumer:
         values = [int(m.value()) for m in read(consumer, topic, 2_000)]
     assert [v for v in values if v % 2 == 0] == list(range(0, 2_000, 2))
@@ -138,7 +139,7 @@ def test_watermarks_and_the_end_of_a_partition_are_reported(broker: Broker, make
     topic = make_topic()
     produce(make_producer(broker), topic, [b"v"] * 10)
     with open_consumer(broker, enable_partition_eof=True) as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 10)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (0, 10)
         read(consumer, topic, 10)
         assert first_error(consumer).code() == KafkaError._PARTITION_EOF
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True) == (0, 10)
@@ -150,10 +151,10 @@ def test_offsets_for_times_finds_the_first_record_at_or_after(broker: Broker, ma
     for i in range(100):
         producer.produce(topic, b"v", partition=0, timestamp=START_MS + i * 10)
         if i % 10 == 9:
-            assert producer.flush(10) == 0
+            assert producer.flush(60) == 0
     with open_consumer(broker) as consumer:
         found = {
-            asked: consumer.offsets_for_times([TopicPartition(topic, 0, START_MS + asked)], timeout=10)[
+            asked: consumer.offsets_for_times([TopicPartition(topic, 0, START_MS + asked)], timeout=30)[
                 0
             ].offset
             for asked in (-1_000, 0, 1, 95, 500, 989, 990, 991)
@@ -170,7 +171,7 @@ def test_log_append_time_replaces_the_producers_timestamps(
     before_ms = time.time() * 1_000 - 1
     for value in (b"a", b"b"):
         producer.produce(topic, value * 500, partition=0, timestamp=1_000)
-    assert producer.flush(10) == 0
+    assert producer.flush(60) == 0
     after_ms = time.time() * 1_000 + 1
     with open_consumer(broker, check_crcs=True) as consumer:
         records = read(consumer, topic, 2)
@@ -193,7 +194,7 @@ def test_a_message_above_the_topics_limit_is_refused(broker: Broker, make_topic:
     errors: list[Any] = []
     producer = make_producer(broker)
     producer.produce(topic, b"x" * 5_000, on_delivery=lambda error, _: errors.append(error))
-    producer.flush(20)
+    producer.flush(60)
     assert [error.code() for error in errors] == [KafkaError.MSG_SIZE_TOO_LARGE]
     assert produce(producer, topic, [b"x" * 4_000]) == [0]
 
@@ -201,14 +202,14 @@ def test_a_message_above_the_topics_limit_is_refused(broker: Broker, make_topic:
 def test_producing_to_an_unknown_topic_creates_it_with_four_partitions(broker: Broker, topic: str) -> None:
     producer = make_producer(broker)
     assert produce(producer, topic, [b"first"], partition=3) == [0]
-    assert sorted(producer.list_topics(topic, timeout=10).topics[topic].partitions) == [0, 1, 2, 3]
+    assert sorted(producer.list_topics(topic, timeout=60).topics[topic].partitions) == [0, 1, 2, 3]
 
 
 def test_a_consumer_asking_for_an_unknown_topic_does_not_create_it(broker: Broker, topic: str) -> None:
     with open_consumer(broker) as consumer:
-        found = consumer.list_topics(topic, timeout=10).topics[topic]
+        found = consumer.list_topics(topic, timeout=60).topics[topic]
         assert found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-        assert topic not in consumer.list_topics(timeout=10).topics
+        assert topic not in consumer.list_topics(timeout=60).topics
 
 
 def test_an_unknown_partition_is_refused(broker: Broker, make_topic: MakeTopic) -> None:
@@ -227,13 +228,12 @@ def test_a_consumer_waiting_at_the_end_gets_new_records_at_once(
     produce(producer, topic, [b"first"])
     with open_consumer(broker, fetch_wait_max_ms=10_000) as consumer:
         read(consumer, topic, 1)
-        delays: list[float] = []
-        for _ in range(5):
-            sent = time.monotonic()
+
+        def comes() -> None:
             produce(producer, topic, [b"more"])
             take(consumer, 1)
-            delays.append(time.monotonic() - sent)
-    assert min(delays) < 0.5
+
+        quickest(partial(seconds_of, comes), below_seconds=0.5)
 
 
 def test_small_fetch_limits_still_deliver_everything(broker: Broker, make_topic: MakeTopic) -> None:

@@ -78,7 +78,7 @@ class Worker:
             headers={"Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 text = answer.read()
                 return json.loads(text) if text else {}
         except (urllib.error.URLError, ConnectionError, TimeoutError):
@@ -123,7 +123,7 @@ def policies(broker: Broker) -> dict[str, str]:
     """Return the cleanup policies of Connect's own topics."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic) for topic in STATE_TOPICS])
-    return {resource.name: future.result(20)["cleanup.policy"].value for resource, future in asked.items()}
+    return {resource.name: future.result(60)["cleanup.policy"].value for resource, future in asked.items()}
 
 
 def write(path: Path, first: int, count: int) -> None:
@@ -180,7 +180,7 @@ def committed_lines(broker: Broker) -> list[str]:
     found: list[str] = []
     with open_consumer(broker, isolation_level="read_committed", enable_partition_eof=True) as consumer:
         consumer.assign([TopicPartition("lines", 0, 0)])
-        while (message := consumer.poll(20)) is not None and not message.error():
+        while (message := consumer.poll(60)) is not None and not message.error():
             found.append(message.value().decode())
     return found
 
@@ -194,7 +194,7 @@ def missing(broker: Broker, count: int) -> str:
         asked = {TopicPartition("lines", 0): OffsetSpec.latest()}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
         (answer,) = admin.list_offsets(asked, isolation_level=level).values()
-        ends.append(answer.result(20).offset)
+        ends.append(answer.result(60).offset)
     stable, end = ends
     return f"without {absent[:3]} to {absent[-3:]}; stable up to {stable} of {end}"
 

@@ -31,7 +31,7 @@ def kawal(
         [KAWAL, first, *rest, *arguments, "--bootstrap", broker.bootstrap],
         input=stdin,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert ended.returncode == code, ended.stderr
@@ -144,7 +144,7 @@ def test_following_sees_new_records_until_it_is_interrupted(
         kawal(broker, "produce", topic, stdin=b"after\n")
         eventually(lambda: output.read_text() == "before\nafter\n", waiting_for="what came")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(60) == 130
     assert (tmp_path / "errors").read_text() == "kawal: interrupted\n"
 
 
@@ -170,7 +170,7 @@ def test_following_ends_when_its_reader_leaves(broker: Broker, make_topic: MakeT
     command = (
         f"{KAWAL} consume {topic} --follow --bootstrap {broker.bootstrap} | head -1; exit ${{PIPESTATUS[0]}}"
     )
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, timeout=30, check=False)
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"one\n", b"")
 
 

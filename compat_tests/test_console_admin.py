@@ -97,7 +97,6 @@ def test_metrics_and_health_are_served_over_http(start_broker: StartBroker, topi
     address = eventually(
         lambda: address_in(broker.process.output()),
         waiting_for="the address of the metrics",
-        within_seconds=60,
     )
     kawal(broker, "produce", topic, stdin=b"a\nb\n")
     pages = {

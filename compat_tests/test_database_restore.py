@@ -53,7 +53,7 @@ def lived(broker: Broker) -> None:
             produce(make_producer(broker, compression_type=codec), "plain", values, partition=partition)
     asking = admin_client(broker)
     deleted = asking.delete_records([TopicPartition("plain", 1, 100)])
-    assert next(iter(deleted.values())).result(30).low_watermark == 100
+    assert next(iter(deleted.values())).result(60).low_watermark == 100
 
 
 def read_values(broker: Broker, topic: str) -> list[bytes]:
@@ -73,7 +73,7 @@ def test_a_database_is_made_again_on_another_gateway_and_is_the_same(start_broke
     outcome = json.loads(done.stdout)
     assert (outcome["views"], outcome["groups"], outcome["left_out"]) == (1, 1, {})
     with open_consumer(second) as consumer:
-        start, _ = consumer.get_watermark_offsets(TopicPartition("plain", 1), timeout=30)
+        start, _ = consumer.get_watermark_offsets(TopicPartition("plain", 1), timeout=60)
     # The first hundred records of the partition were deleted: the group has read fifty of the others.
     assert committed_of(second, "steady", "plain") == {1: start + 50}
     assert read_values(second, "high") == read_values(first, "high") != []
@@ -86,7 +86,7 @@ def test_a_database_is_made_again_on_another_gateway_and_is_the_same(start_broke
     entry = ConfigEntry("kawal.consume.excluded", "true", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.GROUP, "mirror", incremental_configs=[entry])
     (altered,) = asking.incremental_alter_configs([resource]).values()
-    altered.result(30)
+    altered.result(60)
     produce(make_producer(second), "plain", [b"own"], partition=2)
     for group_id, count in (("mirror", 1), ("another", 1_101)):
         settings = {"group.id": group_id, "client.id": group_id, "auto.offset.reset": "earliest"}
@@ -103,4 +103,4 @@ def test_a_restore_into_topics_that_exist_is_refused(start_broker: StartBroker) 
     refused = kawal(broker, "databases restore", "power", "--as", "copy", code=1)
     assert b"has topics of these names already" in refused.stderr
     kawal(broker, "databases restore", "power", "--as", "copy", "--prefix", "copy.")
-    assert "copy.meters" in admin_client(broker).list_topics(timeout=10).topics
+    assert "copy.meters" in admin_client(broker).list_topics(timeout=60).topics

@@ -143,7 +143,7 @@ def test_kill_9_loses_no_database_and_leaves_no_half_of_one(start_broker: StartB
         broker.kill()
         for owner in owners:
             owner.over = True
-            owner.join(30)
+            owner.join(60)
             there |= owner.there
             gone |= owner.gone
         broker.restart()

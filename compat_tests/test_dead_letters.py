@@ -32,7 +32,7 @@ def letters_topic(broker: Broker, name: str) -> str:
     admin = admin_of(broker)
     new = NewTopic(letters, num_partitions=1, replication_factor=1, config=config)
     for future in admin.create_topics([new]).values():
-        future.result(20)
+        future.result(60)
     return letters
 
 

@@ -42,13 +42,13 @@ def test_confluent_deletes_and_its_consumer_starts_behind(broker: Broker, make_t
     produce(make_producer(broker), topic, [b"%d" % i for i in range(10)])
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     wanted = [TopicPartition(topic, 0, 4), TopicPartition(topic, 1, -1)]
-    deleted = {place.partition: future.result(15) for place, future in admin.delete_records(wanted).items()}
+    deleted = {place.partition: future.result(60) for place, future in admin.delete_records(wanted).items()}
     assert {index: result.low_watermark for index, result in deleted.items()} == {0: 4, 1: 0}
     with open_consumer(broker, auto_offset_reset="earliest") as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (4, 10)
+        assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60) == (4, 10)
         assert [m.value() for m in read(consumer, topic, 6, offset=0)] == [b"%d" % i for i in range(4, 10)]
     with pytest.raises(KafkaException) as caught:
-        admin.delete_records([TopicPartition(topic, 0, 11)])[TopicPartition(topic, 0, 11)].result(15)
+        admin.delete_records([TopicPartition(topic, 0, 11)])[TopicPartition(topic, 0, 11)].result(60)
     assert caught.value.args[0].code() == KafkaError.OFFSET_OUT_OF_RANGE
 
 
@@ -112,10 +112,10 @@ def test_what_was_deleted_stays_deleted_after_a_kill(start_broker: StartBroker) 
     produce(make_producer(broker), "cut", [b"%d" % i for i in range(10)])
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     partition = TopicPartition("cut", 0, 6)
-    admin.delete_records([partition])[partition].result(15)
+    admin.delete_records([partition])[partition].result(60)
     broker.kill()
     broker.restart()
     wait_until_all_is_served(broker)
     with open_consumer(broker) as consumer:
-        assert consumer.get_watermark_offsets(TopicPartition("cut", 0), timeout=10)[1] == 10
+        assert consumer.get_watermark_offsets(TopicPartition("cut", 0), timeout=60)[1] == 10
         assert [m.value() for m in read(consumer, "cut", 4, offset=6)] == [b"6", b"7", b"8", b"9"]

@@ -48,7 +48,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, broker_kind: Kind) -> Itera
 @pytest.mark.parametrize(("listener", "first"), CASES)
 def test_other_first_bytes_end_the_connection_unanswered(broker: Broker, listener: str, first: str) -> None:
     port = broker.port if listener == "PLAINTEXT" else broker.other_ports[listener]
-    with socket.create_connection((HOST, port), timeout=15) as client:
+    with socket.create_connection((HOST, port), timeout=60) as client:
         client.sendall(BYTES[first])
         told = b""
         try:

@@ -28,14 +28,14 @@ def configure(broker: Broker, group_id: str, **configs: str) -> None:
     ]
     resource = ConfigResource(ResourceType.GROUP, group_id, incremental_configs=entries)
     (altered,) = asking.incremental_alter_configs([resource]).values()
-    altered.result(30)
+    altered.result(60)
 
 
 def write(broker: Broker, topic: str, first: int, count: int) -> None:
     producer: Any = make_producer(broker)
     for number in range(first, first + count):
         producer.produce(topic, b"%d" % number, b"k%d" % (number % KEYS), partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 @pytest.mark.parametrize("library", ["kafka-python", "confluent", "confluent-848", "aiokafka"])

@@ -49,7 +49,6 @@ def broker(group_broker: Broker) -> Broker:
         eventually(
             lambda: client.call(looking, 4).coordinators[0].error_code == 0,
             waiting_for="a coordinator",
-            within_seconds=30,
         )
     return group_broker
 

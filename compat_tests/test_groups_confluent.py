@@ -86,7 +86,7 @@ def test_without_a_commit_reading_begins_where_the_client_says(broker: Broker, m
         fill(broker, topic, partitions=1, count=1)
         assert [m.offset() for m in take(consumer, 1)] == [2]
     with group_consumer(broker, f"{topic}-none", topic, auto_offset_reset="error") as consumer:
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None
         assert message.error().code() == KafkaError._AUTO_OFFSET_RESET
 
@@ -111,19 +111,19 @@ def test_groups_are_listed_described_altered_and_deleted(broker: Broker, make_to
     with group_consumer(broker, topic, topic, client_id="shown") as consumer:
         poll_until(lambda: len(partitions_of(consumer)) == 2, consumer, what="both partitions")
         consumer.commit(offsets=offsets(topic, p0=1, p1=1), asynchronous=False)
-        listed = admin.list_consumer_groups().result(10).valid
+        listed = admin.list_consumer_groups().result(60).valid
         assert {g.group_id: g.state for g in listed}[topic] == ConsumerGroupState.STABLE
-        described = admin.describe_consumer_groups([topic])[topic].result(10)
+        described = admin.describe_consumer_groups([topic])[topic].result(60)
         assert (described.state, described.partition_assignor) == (ConsumerGroupState.STABLE, "range")
         (member,) = described.members
         assert member.client_id == "shown"
         assert sorted(place.partition for place in member.assignment.topic_partitions) == [0, 1]
         with pytest.raises(KafkaException) as refused:
-            admin.delete_consumer_groups([topic])[topic].result(10)
+            admin.delete_consumer_groups([topic])[topic].result(60)
         assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
     altered = ConsumerGroupTopicPartitions(topic, offsets(topic, p0=7))
-    admin.alter_consumer_group_offsets([altered])[topic].result(10)
+    admin.alter_consumer_group_offsets([altered])[topic].result(60)
     assert committed_of(broker, topic) == {0: 7, 1: 1}
-    admin.delete_consumer_groups([topic])[topic].result(10)
-    assert topic not in {g.group_id for g in admin.list_consumer_groups().result(10).valid}
+    admin.delete_consumer_groups([topic])[topic].result(60)
+    assert topic not in {g.group_id for g in admin.list_consumer_groups().result(60).valid}
     assert committed_of(broker, topic) == {}

@@ -96,7 +96,7 @@ def test_both_protocols_of_java_share_a_group_with_other_libraries(
         console_consumer(broker, topic, "classic", tmp_path / "classic") as classic,
         console_consumer(broker, topic, "consumer", tmp_path / "consumer") as consumer,
     ):
-        eventually(lambda: len(member.held()) == 2, waiting_for="a third of the group", within_seconds=60)
+        eventually(lambda: len(member.held()) == 2, waiting_for="a third of the group")
         fill(broker, topic, partitions=6, count=10)
         wanted = {f"{partition}:{number}" for partition in range(6) for number in range(10)}
 
@@ -106,7 +106,6 @@ def test_both_protocols_of_java_share_a_group_with_other_libraries(
         eventually(
             lambda: seen() >= wanted,
             waiting_for="every record",
-            within_seconds=60,
             last=lambda: wanted - seen(),
         )
         assert classic() & wanted, "the classic consumer has no share"

@@ -42,7 +42,7 @@ def test_a_group_goes_on_where_it_has_committed(broker: Broker, make_topic: Make
         assert consumer.call(lambda library: library.committed(place)) == 3
     assert committed_of(broker, topic) == {0: 3}
     with member(broker, topic) as consumer:
-        eventually(lambda: len(consumer.records) == 2, waiting_for="the rest", within_seconds=30)
+        eventually(lambda: len(consumer.records) == 2, waiting_for="the rest")
     assert [record.offset for record in consumer.records] == [3, 4]
 
 

@@ -142,7 +142,7 @@ def freeze_and_take_over(lab: Lab) -> None:
     lab.set_group("consumer.session.timeout.ms", "6000")
     topic = lab.topic(2)
     with (
-        lab.member(topic, max_poll_ms=1_000) as hangs,
+        lab.member(topic, max_poll_ms=1_000, session_ms=6_000) as hangs,
         lab.member(topic, commits=True) as other,
     ):
         wait_for_sizes([hangs, other], [1, 1])
@@ -167,12 +167,12 @@ def test_28_30_a_hundred_groups_are_listed_with_their_progress_and_deleted(broke
     places = [TopicPartition(topic, index, 7) for index in range(4)]
     for name in names:
         wanted = ConsumerGroupTopicPartitions(name, places)
-        assert admin.alter_consumer_group_offsets([wanted])[name].result(15).group_id == name
-    listed = {group.group_id: group.state.name for group in admin.list_consumer_groups().result(15).valid}
+        assert admin.alter_consumer_group_offsets([wanted])[name].result(60).group_id == name
+    listed = {group.group_id: group.state.name for group in admin.list_consumer_groups().result(60).valid}
     assert {listed[name] for name in names} == {"EMPTY"}
     assert [committed_of(broker, name) for name in names] == [{0: 7, 1: 7, 2: 7, 3: 7}] * 101
     for future in admin.delete_consumer_groups(names).values():
-        future.result(15)
-    left = {group.group_id for group in admin.list_consumer_groups().result(15).valid}
+        future.result(60)
+    left = {group.group_id for group in admin.list_consumer_groups().result(60).valid}
     assert not left & set(names)
     assert committed_of(broker, names[0]) == {}

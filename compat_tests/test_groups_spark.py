@@ -42,7 +42,7 @@ def options(broker: Broker, topic: str, group_id: str) -> dict[str, str]:
 
 def groups_beginning_with(broker: Broker, prefix: str) -> list[str]:
     admin = admin_of(broker)
-    listed = admin.list_consumer_groups().result(15).valid
+    listed = admin.list_consumer_groups().result(60).valid
     return [group.group_id for group in listed if group.group_id.startswith(prefix)]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from compat_tests.batches import Batch
 from compat_tests.broker import HOST, Broker
 from compat_tests.conftest import MakeTopic, StartBroker
 from compat_tests.requests import fetch, fetch_request, fetched_batches, produce
+from compat_tests.times import quickest, seconds_of
 from compat_tests.topics import create_topic
 from compat_tests.wire import RawClient, raw_client
 from protocol.messages.metadata import MetadataRequest
@@ -40,13 +41,15 @@ def connect(broker: Broker, crowd: ExitStack) -> RawClient:
 
 
 def is_quick(broker: Broker, topic: str) -> bool:
-    """Return whether a record goes in and comes out within two seconds."""
-    began = time.monotonic()
-    with raw_client(broker) as raw:
-        part = produce(raw, topic, Batch())
-        assert part.error_code == 0
-        assert fetch(raw, topic, part.base_offset, max_wait_ms=1_000).records
-    return time.monotonic() - began < 2
+    """Return whether a record goes in and comes out within two seconds, at one of three attempts."""
+
+    def serves() -> None:
+        with raw_client(broker) as raw:
+            part = produce(raw, topic, Batch())
+            assert part.error_code == 0
+            assert fetch(raw, topic, part.base_offset, max_wait_ms=1_000).records
+
+    return quickest(partial(seconds_of, serves), below_seconds=2, attempts=3) < 2
 
 
 def test_hundreds_of_connections_are_served_together(
@@ -142,7 +145,7 @@ def test_a_producer_that_vanishes_in_the_middle_of_a_batch_stores_nothing(
     topic = make_topic()
     whole = Batch(values=[b"x" * 500_000]).encode()
     for part in (30, 60, 61, 100_000, len(whole)):
-        with socket.create_connection((HOST, broker.port), timeout=10) as half:
+        with socket.create_connection((HOST, broker.port), timeout=60) as half:
             half.sendall(
                 struct.pack(">i", len(whole) + 200) + b"\x00\x00\x00\x09\x00\x00\x00\x01" + whole[:part]
             )

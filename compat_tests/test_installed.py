@@ -129,7 +129,7 @@ def bootstrap(environment: Environment, project: Path) -> Iterator[str]:
             yield line.split()[2]
         finally:
             server.terminate()
-            assert server.wait(30) == 0
+            assert server.wait(60) == 0
 
 
 def test_it_serves_and_its_commands_work(environment: Environment, project: Path, bootstrap: str) -> None:

@@ -63,7 +63,7 @@ def test_the_console_tools_round_trip_keys_headers_and_values(broker: Broker, ma
         stdin="h1:a,h2:b\tk1\tv1\nh1:c\tk1\tv2\n",
     )  # fmt: skip
     with open_consumer(broker) as consumer:
-        sizes = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=10)[1] for p in range(2)]
+        sizes = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=60)[1] for p in range(2)]
     partition = sizes.index(2)
     printed = tool(
         broker, "consumer.ConsoleConsumer", "--topic", topic, "--partition", str(partition), "--offset", "0",

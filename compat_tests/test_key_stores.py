@@ -58,7 +58,7 @@ def served(broker: Broker, listener: str) -> str:
     host, _, port = broker.bootstrap_of(listener).rpartition(":")
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=30)) as client:
+    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=60)) as client:
         der = client.getpeercert(binary_form=True)
     assert der is not None
     return ssl.DER_cert_to_PEM_cert(der)
@@ -92,7 +92,7 @@ def test_a_new_file_and_new_texts_are_served_at_once_connections_stay_and_a_rest
     host, _, port = broker.bootstrap_of("FILE").rpartition(":")
     trusting = ssl.create_default_context(cafile=str(made.authority))
     with trusting.wrap_socket(
-        socket.create_connection((host, int(port)), timeout=30), server_hostname="localhost"
+        socket.create_connection((host, int(port)), timeout=60), server_hostname="localhost"
     ) as kept:
         assert alter(broker, (f"{FILE}keystore.location", SET, str(renewed))) == (0, None)
         assert alter(broker, *texts_of(renewed)) == (0, None)

@@ -90,7 +90,7 @@ def beside(*loops: Callable[[threading.Event], None]) -> Iterator[list[BaseExcep
     finally:
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(120)
     if errors:
         raise errors[0]
 
@@ -117,7 +117,7 @@ def reads_classic(broker: Broker, topic: str, seen: Seen) -> Callable[[threading
             enable_auto_commit=False,
             metadata_max_age_ms=1_000,
             heartbeat_interval_ms=500,
-            session_timeout_ms=10_000,
+            session_timeout_ms=30_000,
         )
         while not stop.is_set():
             for records in consumer.poll(500).values():
@@ -215,7 +215,7 @@ def test_a_reader_that_dies_before_its_commit_costs_no_order(broker: Broker, mak
     for commits in (False, True):
         settings = {"group_protocol": "consumer", "metadata_max_age_ms": 500}
         with group_consumer(broker, f"{topic}-g", topic, **settings) as consumer:
-            ends = time.monotonic() + (4 if not commits else 40)
+            ends = time.monotonic() + (4 if not commits else 90)
             while time.monotonic() < ends and len(seen) < 200 * len(KEYS):
                 for message in consumer.consume(1_000, 0.5):
                     seen.add(message.key(), message.value(), message.partition())
@@ -250,7 +250,7 @@ def test_a_transaction_over_a_split_is_read_as_a_whole_or_not_at_all(
             for key in KEYS:
                 number_of = sent[key] + half if commits else 1_000_000
                 producer.produce(topic, struct.pack(">q", number_of), key)
-            producer.flush(30)
+            producer.flush(60)
             if half == 0:
                 split(broker, topic, number)
         if commits:
@@ -279,7 +279,7 @@ def _place(place: Any) -> tuple[str, int, int]:
     return place.topic, place.partition, place.offset
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("logs", [1, 2])
 def test_a_topic_with_records_keeps_the_order_of_keys_when_the_server_begins_to_choose(
     broker: Broker, make_topic: MakeTopic, logs: int

@@ -106,7 +106,7 @@ def write(broker: Broker, topic: str, numbers: range) -> None:
         for key in KEYS:
             producer.produce(topic, b"%d" % number, key)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def test_franz_go_gets_a_child_after_it_has_committed_the_parent(
@@ -143,7 +143,7 @@ def test_a_share_group_of_franz_go_gets_all_records_over_splits(
             for key in KEYS * 20:
                 producer.produce(topic, b"accept", key)
                 count += 1
-            assert producer.flush(30) == 0
+            assert producer.flush(60) == 0
             split(broker, topic, partition)
         asked = {"bootstrap": broker.bootstrap, "topic": topic, "group": topic, "wait": 0, "strict": 0}
         seen = program.ask("work", **asked, count=count)

@@ -109,7 +109,7 @@ def read_in_order(broker: Broker, topic: str) -> dict[bytes, list[int]]:
         for partition in partitions:
             consumer.assign([TopicPartition(topic, partition, 0)])
             while True:
-                message = consumer.poll(20)
+                message = consumer.poll(60)
                 assert message is not None, f"partition {partition} is not read to its end"
                 if message.error():
                     assert message.error().code() == KafkaError._PARTITION_EOF
@@ -145,7 +145,7 @@ def test_new_partitions_are_all_there_or_none_before_whichever_disk_call_the_ser
         create_topic(broker, topic, partitions, settings)
         producer = make_producer(broker, enable_idempotence="true", reconnect_backoff_max_ms=200)
         produce(producer, topic, range(STEP))
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         (tmp_path / "made").write_text(str(calls))
         (tmp_path / "made").rename(arm)
         answered = ask(broker, topic)
@@ -179,5 +179,4 @@ def _wait_until_it_dies_or_stores(broker: Broker, flushing: threading.Thread) ->
     eventually(
         lambda: broker.process.exit_code is not None or not flushing.is_alive(),
         waiting_for="the end of the process, or of what is produced",
-        within_seconds=60,
     )

@@ -129,7 +129,7 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
         producer.begin_transaction()
         for number in numbers:
             producer.produce(topic, b'{"n":%d}' % number, partition=0)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
     write(range(10))
     producer.commit_transaction(30)
@@ -195,14 +195,14 @@ def test_a_job_with_an_interval_lands_as_records_come_until_it_is_stopped(
     command = [KAWAL, "pipe", "run", str(job.file), "--log", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         try:
-            eventually(job.files, waiting_for="the first batch", within_seconds=60)
+            eventually(job.files, waiting_for="the first batch")
             produce_numbers(broker, topic, range(10, 20))
             eventually(
                 lambda: len(list((tmp_path / "lake/t").glob("batch=*"))) > 1, waiting_for="the second batch"
             )
             assert job.run().code == 4, "a job runs once at a time"
             running.terminate()
-            out, _ = running.communicate(timeout=30)
+            out, _ = running.communicate(timeout=90)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
@@ -222,7 +222,7 @@ def test_an_unknown_topic_is_named_at_once_and_not_created(
     assert ended.code == 1
     assert f"there is no topic '{topic[:-1]}_' on {broker.bootstrap}; did you mean '" in ended.err
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    assert topic[:-1] + "_" not in admin.list_topics(timeout=10).topics
+    assert topic[:-1] + "_" not in admin.list_topics(timeout=60).topics
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,16 @@ from compat_tests.broker import Broker, Kind
 from compat_tests.conftest import MakeTopic, running_broker
 from compat_tests.logins import USERS, add_scram_users, login_settings
 from compat_tests.pipeline_jobs import Ended, PipelineJob
+from compat_tests.times import quickest
 from compat_tests.topics import create_topic
 
 SLACK_SECONDS = 3.0
-"""A check of a silent address may take so much longer than one of an address that refuses; 1.2 s alone."""
+"""A check of a silent address may take so much longer than one of an address that refuses; 1.2 s alone.
+
+Of three checks one must do so: a busy machine stops processes for seconds.
+"""
+
+SILENT = "takes the connection, and says nothing"
 
 LOGIN = """
 protocol = "SASL_PLAINTEXT"
@@ -64,12 +70,16 @@ def timed(job: PipelineJob) -> tuple[float, Ended]:
 def test_an_address_that_says_nothing_is_given_up_soon(
     broker: Broker, silent: str, tmp_path: Path, security: str
 ) -> None:
-    job = pointed(PipelineJob(tmp_path, broker, "t", security), "127.0.0.1:1")
-    refused_seconds, refused = timed(job)
-    silent_seconds, checked = timed(pointed(job, silent))
-    assert (refused.code, "127.0.0.1:1: Connection refused" in refused.out) == (1, True), refused.out
-    assert (checked.code, "takes the connection, and says nothing" in checked.out) == (1, True), checked.out
-    assert silent_seconds < refused_seconds + SLACK_SECONDS
+    job = PipelineJob(tmp_path, broker, "t", security)
+
+    def longer() -> float:
+        refused_seconds, refused = timed(pointed(job, "127.0.0.1:1"))
+        silent_seconds, checked = timed(pointed(job, silent))
+        assert (refused.code, "127.0.0.1:1: Connection refused" in refused.out) == (1, True), refused.out
+        assert (checked.code, SILENT in checked.out) == (1, True), checked.out
+        return silent_seconds - refused_seconds
+
+    quickest(longer, below_seconds=SLACK_SECONDS, attempts=3)
 
 
 def copying(folder: Path, source: Broker, topic: str, target: str, security: str = "") -> PipelineJob:
@@ -82,9 +92,14 @@ def copying(folder: Path, source: Broker, topic: str, target: str, security: str
 
 def test_a_target_that_says_nothing_is_given_up_soon(broker: Broker, silent: str, tmp_path: Path) -> None:
     topic = create_topic(broker, "to-nowhere", 1)
-    seconds, checked = timed(copying(tmp_path, broker, topic, silent))
-    assert (checked.code, "takes the connection, and says nothing" in checked.out) == (1, True), checked.out
-    assert seconds < 2 * SLACK_SECONDS + 4
+    job = copying(tmp_path, broker, topic, silent)
+
+    def given_up() -> float:
+        seconds, checked = timed(job)
+        assert (checked.code, SILENT in checked.out) == (1, True), checked.out
+        return seconds
+
+    quickest(given_up, below_seconds=2 * SLACK_SECONDS + 4, attempts=3)
 
 
 def test_a_wrong_password_for_the_target_fails_the_check_and_the_right_one_does_not(
@@ -114,13 +129,17 @@ def test_a_listener_that_asks_for_something_else_is_told_at_once_with_the_line(
     broker: Broker, guarded: Broker, tmp_path: Path, listener: str, security: str, sentence: str
 ) -> None:
     address = guarded.bootstrap_of(listener) if listener else broker.bootstrap
-    job = pointed(PipelineJob(tmp_path, broker, "t", f"[source.security]\n{security}\n"), address)
-    with patch.dict(os.environ, PIPE_USER="alice", PIPE_PASSWORD="wrong"):
-        silent_seconds, checked = timed(job)
-    assert (checked.code, sentence in checked.out) == (1, True), checked.out
-    assert "land.toml:" in checked.out
-    refused_seconds, _ = timed(pointed(job, "127.0.0.1:1"))
-    assert silent_seconds < refused_seconds + SLACK_SECONDS
+    job = PipelineJob(tmp_path, broker, "t", f"[source.security]\n{security}\n")
+
+    def longer() -> float:
+        with patch.dict(os.environ, PIPE_USER="alice", PIPE_PASSWORD="wrong"):
+            told_seconds, checked = timed(pointed(job, address))
+        assert (checked.code, sentence in checked.out) == (1, True), checked.out
+        assert "land.toml:" in checked.out
+        refused_seconds, _ = timed(pointed(job, "127.0.0.1:1"))
+        return told_seconds - refused_seconds
+
+    quickest(longer, below_seconds=SLACK_SECONDS, attempts=3)
 
 
 @pytest.mark.parametrize(
@@ -142,4 +161,4 @@ def test_what_the_target_would_refuse_is_told_and_nothing_is_created(
     assert (checked.code, sentence in checked.out) == (1, True), checked.out
     assert "land.toml:" in checked.out.split("FAILED")[1]
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    assert "copied" not in admin.list_topics(timeout=10).topics
+    assert "copied" not in admin.list_topics(timeout=60).topics

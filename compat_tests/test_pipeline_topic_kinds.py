@@ -36,7 +36,7 @@ def produce_keyed(broker: Broker, topic: str, numbers: range, *, partition: int 
     for number in numbers:
         headers = [("kawal-producer-id", b"meter"), ("kawal-seqno", struct.pack(">q", number))]
         producer.produce(topic, b'{"n":%d}' % number, b"k%d" % (number % 20), partition, headers=headers)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def landed(job: PipelineJob) -> list[int]:
@@ -140,7 +140,7 @@ def test_a_topic_compacted_between_two_runs_and_after_them_is_told_from_loss(
             produce_keyed(broker, topic, range(at, at + 1))
         land.run_here()
         copy.run_here()
-        eventually(lambda: len(read_all(broker, topic)) < 150, waiting_for="the cleaner", within_seconds=60)
+        eventually(lambda: len(read_all(broker, topic)) < 150, waiting_for="the cleaner")
     assert set(landed(land)) >= set(numbers_of(broker, topic))
     found = ground.audited()
     assert found["equal"], found

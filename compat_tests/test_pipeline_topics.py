@@ -72,7 +72,7 @@ def test_a_copy_has_keys_values_headers_times_partitions_order_and_configs(
     ]
     for partition, key, value, headers, time_ms in odd:
         producer.produce(topic, value, key, partition, timestamp=time_ms, headers=headers or None)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     produce_numbers(broker, topic, range(90), partitions=3)
     job = CopyJob(tmp_path / "job", broker, other, topic)
 
@@ -81,7 +81,7 @@ def test_a_copy_has_keys_values_headers_times_partitions_order_and_configs(
     job.must_be_equal(94)
     admin = AdminClient({"bootstrap.servers": other.bootstrap})
     [asked] = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    configs = asked.result(10)
+    configs = asked.result(60)
     assert (configs["retention.ms"].value, configs["max.message.bytes"].value) == ("-1", "2000000")
 
     assert job.run_here()["rows"] == 0
@@ -177,7 +177,7 @@ def test_a_group_goes_on_at_the_target_where_it_was_at_the_source(
     assert move_groups(load(job.file), [group], out, apply=True) == 0
     moved = Consumer({"bootstrap.servers": other.bootstrap, "group.id": group, "auto.offset.reset": "error"})
     moved.subscribe([topic])
-    message = moved.poll(30)
+    message = moved.poll(60)
     assert message is not None
     assert (message.error(), json.loads(message.value() or b"")) == (None, {"n": 7}), out.getvalue()
     moved.close()

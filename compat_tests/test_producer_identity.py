@@ -40,7 +40,7 @@ def send(producer: Any, topic: str, name: str, numbers: range, partition: int) -
             headers=headers(name, number),
             on_delivery=delivered,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return outcomes
 
 
@@ -49,7 +49,7 @@ def values(broker: Broker, topic: str, partition: int, **settings: Any) -> list[
     found: list[int] = []
     with open_consumer(broker, enable_partition_eof=True, **settings) as consumer:
         consumer.assign([TopicPartition(topic, partition, 0)])
-        while (message := consumer.poll(30)) is not None and not message.error():
+        while (message := consumer.poll(60)) is not None and not message.error():
             found.append(int(message.value()))
     assert message is not None
     assert message.error().code() == KafkaError._PARTITION_EOF
@@ -59,7 +59,7 @@ def values(broker: Broker, topic: str, partition: int, **settings: Any) -> list[
 def last_seqno(broker: Broker, topic: str, name: str) -> tuple[int | None, int | None]:
     """Ask, as a program that starts again does, for a producer's last number and its partition."""
     command = [KAWAL, "producers", "describe", topic, name, "--json", "--bootstrap", broker.bootstrap]
-    (row,) = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
+    (row,) = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
     return row["last_seqno"], row["partition"]
 
 
@@ -126,7 +126,7 @@ def test_numbers_of_transactions_follow_their_outcome(start_broker: StartBroker)
     )
     consumer.assign([TopicPartition("t", 0, 0)])
     found = []
-    while (message := consumer.poll(30)) is not None and not message.error():
+    while (message := consumer.poll(60)) is not None and not message.error():
         found.append(int(message.value()))
     consumer.close()
     assert found == list(range(5))
@@ -145,7 +145,7 @@ def test_records_without_numbers_and_codecs_that_are_not_allowed_are_refused(
         producer.produce(
             "t", bytes(500), headers=marks, on_delivery=lambda error, _message: codes.append(error.code())
         )
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     assert codes == [KafkaError.INVALID_RECORD, KafkaError.UNSUPPORTED_COMPRESSION_TYPE]
 
 

@@ -157,7 +157,7 @@ def alter(broker: Broker, topic: str, quarantine: str) -> None:
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     admin = admin_client(broker)
     (future,) = admin.incremental_alter_configs([resource]).values()
-    future.result(timeout=15)
+    future.result(timeout=60)
 
 
 def test_a_quarantine_made_later_survives_kill_and_goes_on_where_its_group_was(

@@ -15,13 +15,16 @@ from compat_tests.conftest import StartBroker
 from compat_tests.requests import produce_request
 from compat_tests.test_java_admin_tools import configs
 from compat_tests.topics import create_topic
-from compat_tests.wire import RawClient, raw_client
+from compat_tests.wire import TIMEOUT_SECONDS, RawClient, raw_client
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.messages.metadata import MetadataRequest
 
 RATE = 20_000
 """Bytes a second; ten seconds' worth may come at once."""
+
+SECONDS = 15
+"""So many seconds' worth is sent: above the quota also if a busy machine takes a few seconds for it."""
 
 
 def test_quotas_are_altered_and_listed_by_kafkas_tool(start_broker: StartBroker) -> None:
@@ -62,7 +65,7 @@ def test_a_stock_producer_above_its_quota_is_told_to_wait_and_all_is_stored(
     limit(broker, "producer_byte_rate", RATE, client_id=f"{topic}-in")
     waits, told = throttled()
     producer = make_producer(broker, client_id=f"{topic}-in", throttle_cb=told, linger_ms=0)
-    values = [bytes([number]) * RATE for number in range(11)]
+    values = [bytes([number]) * RATE for number in range(SECONDS)]
     offsets = []
     for value in values:
         offsets += produce(producer, topic, [value])
@@ -75,7 +78,7 @@ def test_a_stock_producer_above_its_quota_is_told_to_wait_and_all_is_stored(
 
 def test_a_stock_consumer_above_its_quota_is_told_to_wait_and_reads_all(broker: Broker, topic: str) -> None:
     create_topic(broker, topic)
-    values = [bytes([number]) * RATE for number in range(11)]
+    values = [bytes([number]) * RATE for number in range(SECONDS)]
     for value in values:
         produce(make_producer(broker), topic, [value])
     limit(broker, "consumer_byte_rate", RATE, client_id=f"{topic}-out")
@@ -91,16 +94,16 @@ def test_a_connection_that_waits_is_not_read_and_another_is(broker: Broker, topi
     create_topic(broker, topic)
     limit(broker, "producer_byte_rate", RATE, client_id=topic)
     with raw_client(broker) as raw, raw_client(broker) as other:
-        batch = Batch(values=[b"x" * (11 * RATE)]).encode()
+        batch = Batch(values=[b"x" * (SECONDS * RATE)]).encode()
         answer = raw.call(produce_request(topic, batch), 9, client_id=topic)
         assert answer.responses[0].partition_responses[0].error_code == 0
-        assert 0 < answer.throttle_time_ms < 3_000
+        assert 3_000 < answer.throttle_time_ms < 7_000
         raw.send(MetadataRequest(topics=[]), 12, client_id=topic)
         assert other.call(MetadataRequest(topics=[]), 12).throttle_time_ms == 0
-        raw.socket.settimeout(answer.throttle_time_ms / 2_000)
+        raw.socket.settimeout(1)
         with pytest.raises(TimeoutError):
             raw.socket.recv(1)
-        raw.socket.settimeout(10)
+        raw.socket.settimeout(TIMEOUT_SECONDS)
         raw.receive()
 
 
@@ -127,7 +130,9 @@ def test_an_address_connects_at_its_rate(start_broker: StartBroker) -> None:
     broker = start_broker()
     limit(broker, "connection_creation_rate", 2, ip="127.0.0.1")
     closed = 0
-    for _ in range(60):
+    for _ in range(300):
+        if closed > 10:
+            break
         with raw_client(broker) as raw:
             try:
                 raw.call(MetadataRequest(topics=[]), 12)

@@ -126,7 +126,7 @@ def test_the_one_broker_coordinates_every_group(broker: Broker, raw: RawClient, 
         waiting = {COORDINATOR_NOT_AVAILABLE, COORDINATOR_LOADING}
         return None if any(answer.error_code in waiting for answer in each) else each
 
-    each = eventually(coordinators, waiting_for="the coordinator", within_seconds=30)
+    each = eventually(coordinators, waiting_for="the coordinator")
     assert [(answer.error_code, answer.host, answer.port) for answer in each] == [
         (0, HOST, broker.port)
     ] * len(each)

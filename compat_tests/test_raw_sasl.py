@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -196,10 +197,15 @@ def test_a_session_without_end_is_not_renewed(connect: Connect) -> None:
 
 
 def test_a_session_with_an_end_is_renewed_but_not_twice_in_a_second(connect: Connect) -> None:
-    client = connect("MINUTE")
-    assert log_in(client) == 60_000
-    assert log_in(client) == 60_000
-    assert choose(client) == (ILLEGAL, [])
+    for _ in range(10):
+        client = connect("MINUTE")
+        assert log_in(client) == 60_000
+        began = time.monotonic()
+        assert log_in(client) == 60_000
+        again = choose(client)
+        if time.monotonic() - began < 1:
+            break
+    assert again == (ILLEGAL, [])
     assert client.call(MetadataRequest(topics=[]), 12).brokers
 
 

@@ -48,7 +48,7 @@ class Session:
         self.topic_id: UUID = raw.call(request, 12).topics[0].topic_id
         self.epoch = 0
         raw.call(FindCoordinatorRequest(key=group, key_type=0), 1)
-        eventually(lambda: self._joined(topic), waiting_for="the assignment", within_seconds=30)
+        eventually(lambda: self._joined(topic), waiting_for="the assignment")
 
     def _joined(self, topic: str) -> bool:
         request = ShareGroupHeartbeatRequest(
@@ -87,6 +87,7 @@ class Session:
                 for part in data.acquired_records
             ],
             waiting_for="records",
+            within_seconds=40,  # before the locks end
         )
 
 
@@ -100,7 +101,7 @@ def altered(raw: RawClient, group: str, topic: str, index: int, start: int) -> A
         answer = raw.call(AlterShareGroupOffsetsRequest(group_id=group, topics=topics), 0)
         return None if answer.error_code in NOT_READY else answer
 
-    return eventually(answered, waiting_for="a coordinator", within_seconds=30)
+    return eventually(answered, waiting_for="a coordinator")
 
 
 def deleted(raw: RawClient, group: str, topic: str) -> list[int]:
@@ -113,7 +114,8 @@ def deleted(raw: RawClient, group: str, topic: str) -> list[int]:
 @pytest.fixture
 def session(broker: Broker, make_topic: MakeTopic) -> Iterator[Session]:
     topic = make_topic()
-    configure(broker, topic, share_auto_offset_reset="earliest", share_delivery_count_limit="2")
+    configure(broker, topic, share_delivery_count_limit="2", share_record_lock_duration_ms="60000")
+    configure(broker, topic, share_auto_offset_reset="earliest")
     produce(make_producer(broker), topic, [b"a", b"b"])
     with raw_client(broker) as raw:
         yield Session(raw, topic, topic)

@@ -43,7 +43,7 @@ def restore(store: ObjectStore, data: Path) -> dict[str, int]:
 
 def metric(broker: KawalBroker, name: str) -> float:
     """Return the value of a family without labels; -1 while there is none."""
-    with urllib.request.urlopen(f"http://{broker.settings['kawal.http.listen']}/metrics", timeout=10) as page:
+    with urllib.request.urlopen(f"http://{broker.settings['kawal.http.listen']}/metrics", timeout=60) as page:
         lines = page.read().decode().splitlines()
     for line in lines:
         if line.startswith(f"{name} "):
@@ -60,7 +60,6 @@ def wait_for_rounds(broker: KawalBroker, count: int) -> None:
             and metric(broker, "kawal_remote_segments_missing") == 0
         ),
         waiting_for=f"{count} rounds of copying",
-        within_seconds=60,
     )
 
 
@@ -100,7 +99,7 @@ def commit_a_position(broker: KawalBroker, offset: int) -> None:
 def committed(broker: KawalBroker) -> int:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
     try:
-        return int(consumer.committed([TopicPartition("a", 0)], timeout=10)[0].offset)
+        return int(consumer.committed([TopicPartition("a", 0)], timeout=60)[0].offset)
     finally:
         consumer.close()
 

@@ -27,9 +27,9 @@ GAP_MS = 2_000
 COUNT = 6
 SPEED = 10.0
 LATE_SECONDS = 0.15
-"""The time a record may seem early: the one that the others are measured by may itself have been late."""
+"""The time a record may seem early: a client may have its clock from one that is not the first."""
 
-BUSY_SECONDS = 5.0
+BUSY_SECONDS = 30.0
 """The time a record may be late on a busy machine."""
 
 
@@ -41,7 +41,7 @@ def source(group_broker: Broker) -> str:
     for number in range(2 * COUNT):
         stamp = START_MS + number * GAP_MS // 2
         producer.produce(name, b"%d" % number, partition=number % 2, timestamp=stamp)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     return name
 
 
@@ -53,14 +53,14 @@ def view(broker: Broker, name: str, **configs: str) -> str:
     new = NewTopic(name, num_partitions=-1, replication_factor=-1, config=wanted)
     # Kept until the answer is here: a client that is collected answers nothing.
     admin = admin_client(broker)
-    admin.create_topics([new])[name].result(timeout=15)
+    admin.create_topics([new])[name].result(timeout=60)
     return name
 
 
 def arrivals(consumer: Any, count: int) -> list[tuple[int, float]]:
     """Return the numbers that come, with their times in seconds."""
     found: list[tuple[int, float]] = []
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 60
     while len(found) < count:
         assert time.monotonic() < deadline, found
         message = consumer.poll(0.5)
@@ -69,8 +69,11 @@ def arrivals(consumer: Any, count: int) -> list[tuple[int, float]]:
     return found
 
 
-def check_pace(found: list[tuple[int, float]], numbers: range, speed: float) -> None:
+def check_pace(found: list[tuple[int, float]], numbers: range, speed: float, asked: float) -> None:
     """Check that every record came, in its partition's order, none early, and the last not much too late.
+
+    `asked` is when the client was told to read: the clock of the replay began then or later. When the first
+    record came is no measure of it: that one may have been late.
 
     A client that asks for its partitions one by one has its clock from the first of them, so on a busy
     machine the first records of the other one may already be late when they are asked for.
@@ -79,10 +82,10 @@ def check_pace(found: list[tuple[int, float]], numbers: range, speed: float) -> 
     for partition in range(2):
         placed = [number for number, _ in found if number % 2 == partition]
         assert placed == sorted(placed)
-    first, began = found[0]
+    first = found[0][0]
     for number, moment in found:
         due = (number - first) * GAP_MS / 2_000 / speed
-        assert due - LATE_SECONDS <= moment - began <= due + BUSY_SECONDS, found
+        assert due - LATE_SECONDS <= moment - asked <= due + BUSY_SECONDS, (asked, found)
 
 
 def test_an_alias_is_read_like_its_topic(group_broker: Broker, source: str) -> None:
@@ -91,7 +94,7 @@ def test_an_alias_is_read_like_its_topic(group_broker: Broker, source: str) -> N
     assert sorted(told.splitlines()) == sorted(
         b"%d %d %d" % (number % 2, number // 2, number) for number in range(2 * COUNT)
     )
-    refused = kcat(group_broker, "-P", "-t", name, "-p", "0", stdin=b"x", succeed=False, timeout_seconds=60)
+    refused = kcat(group_broker, "-P", "-t", name, "-p", "0", stdin=b"x", succeed=False, timeout_seconds=120)
     assert b"policy" in refused.stderr.lower()
 
 
@@ -119,13 +122,15 @@ def test_time_travel_shows_what_lies_between(group_broker: Broker, source: str) 
 def test_a_replay_has_the_pace_of_the_source_over_all_partitions(group_broker: Broker, source: str) -> None:
     name = view(group_broker, "flights-again", alias_of=source, replay_speed=str(SPEED))
     with open_consumer(group_broker, fetch_wait_max_ms=500) as consumer:
+        asked = time.monotonic()
         consumer.assign([TopicPartition(name, index, 0) for index in range(2)])
-        check_pace(arrivals(consumer, 2 * COUNT), range(2 * COUNT), SPEED)
+        check_pace(arrivals(consumer, 2 * COUNT), range(2 * COUNT), SPEED, asked)
 
 
 def test_kafka_python_replays_too(group_broker: Broker, source: str) -> None:
     name = view(group_broker, "flights-once-more", alias_of=source, replay_speed="20")
     consumer = KafkaConsumer(bootstrap_servers=group_broker.bootstrap, auto_offset_reset="earliest")
+    asked = time.monotonic()
     consumer.assign([Place(name, index) for index in range(2)])
     found: list[tuple[int, float]] = []
 
@@ -134,9 +139,9 @@ def test_kafka_python_replays_too(group_broker: Broker, source: str) -> None:
             found.extend((int(record.value), time.monotonic()) for record in batch)
         return len(found) >= 2 * COUNT
 
-    eventually(all_came, waiting_for="the replay", within_seconds=40)
+    eventually(all_came, waiting_for="the replay")
     consumer.close()
-    check_pace(found, range(2 * COUNT), 20.0)
+    check_pace(found, range(2 * COUNT), 20.0, asked)
 
 
 def test_a_group_commits_and_goes_on_with_the_replay(group_broker: Broker, source: str) -> None:
@@ -144,8 +149,9 @@ def test_a_group_commits_and_goes_on_with_the_replay(group_broker: Broker, sourc
     with group_consumer(group_broker, "replaying", name) as consumer:
         first = [number for number, _ in arrivals(consumer, 5)]
         consumer.commit(asynchronous=False)
+    asked = time.monotonic()
     with group_consumer(group_broker, "replaying", name) as consumer:
-        check_pace(arrivals(consumer, 2 * COUNT - 5), range(5, 2 * COUNT), 20.0)
+        check_pace(arrivals(consumer, 2 * COUNT - 5), range(5, 2 * COUNT), 20.0, asked)
     assert sorted(first) == list(range(5))
 
 

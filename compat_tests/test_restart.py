@@ -19,7 +19,7 @@ from compat_tests.writers import Writer
 def all_values(broker: Broker, topic: str) -> list[int]:
     """Read a partition from the first to the last record."""
     with open_consumer(broker) as consumer:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=15)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         records = read(consumer, topic, high - low, offset=low)
     assert [m.offset() for m in records] == list(range(low, high))
     return [int(m.value()) for m in records]
@@ -32,7 +32,7 @@ def test_records_topics_configs_and_ids_outlive_the_process(start_broker: StartB
     producer = make_producer(broker)
     for i in range(100):
         producer.produce("kept", b"%d" % i, partition=0, timestamp=START_MS + i)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     create_topic(broker, "dropped")
     delete_topic(broker, "dropped")
     before = identity(broker, "kept")
@@ -40,7 +40,7 @@ def test_records_topics_configs_and_ids_outlive_the_process(start_broker: StartB
     broker.restart()
     assert identity(broker, "kept") == before
     assert (
-        "dropped" not in AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=10).topics
+        "dropped" not in AdminClient({"bootstrap.servers": broker.bootstrap}).list_topics(timeout=60).topics
     )
     assert all_values(broker, "kept") == list(range(100))
     assert offset_at(broker, "kept", START_MS + 50) == 50
@@ -50,17 +50,17 @@ def test_records_topics_configs_and_ids_outlive_the_process(start_broker: StartB
 def identity(broker: Broker, topic: str) -> tuple[str, str, int, str]:
     """Return what must not change over a restart: cluster id, topic id, partitions, a config."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    described = admin.describe_topics(TopicCollection([topic]))[topic].result(15)
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(60)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    retention = admin.describe_configs([resource])[resource].result(15)["retention.ms"].value
-    cluster = admin.list_topics(timeout=10).cluster_id
+    retention = admin.describe_configs([resource])[resource].result(60)["retention.ms"].value
+    cluster = admin.list_topics(timeout=60).cluster_id
     return cluster, str(described.topic_id), len(described.partitions), retention
 
 
 def offset_at(broker: Broker, topic: str, timestamp_ms: int) -> int:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     partition = TopicPartition(topic, 0)
-    found = admin.list_offsets({partition: OffsetSpec.for_timestamp(timestamp_ms)})[partition].result(15)
+    found = admin.list_offsets({partition: OffsetSpec.for_timestamp(timestamp_ms)})[partition].result(60)
     return int(found.offset)
 
 
@@ -106,7 +106,7 @@ def test_a_consumer_goes_on_where_it_was(start_broker: StartBroker) -> None:
         broker.restart()
         produce(make_producer(broker), "read", [b"%d" % i for i in range(10, 20)])
         numbers: list[int] = []
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(numbers) < 10 and time.monotonic() < deadline:
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
@@ -120,7 +120,7 @@ def test_many_partitions_come_back_with_their_own_records(start_broker: StartBro
     producer = make_producer(broker)
     for i in range(5_000):
         producer.produce("wide", b"%d" % i, partition=i % 50)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     broker.kill()
     broker.restart()
     with open_consumer(broker) as consumer:

@@ -40,12 +40,12 @@ def one_by_one(broker: Broker, topic: str, count: int, *, timestamp_ms: int) -> 
     producer = make_producer(broker, linger_ms=0, batch_num_messages=1)
     for _ in range(count):
         producer.produce(topic, VALUE, partition=0, timestamp=timestamp_ms)
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
 
 def log_range(broker: Broker, topic: str) -> tuple[int, int]:
     with open_consumer(broker) as consumer:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         return low, high
 
 

@@ -61,7 +61,7 @@ def is_known(broker: Broker) -> bool:
         "log_level": 0,
     }
     try:
-        return bool(AdminClient(settings).list_topics(timeout=2).brokers)
+        return bool(AdminClient(settings).list_topics(timeout=60).brokers)
     except KafkaException:
         return False
 
@@ -125,9 +125,9 @@ def by_librdkafka(login: Login, topic: str) -> list[bytes]:
 def by_kafka_python(login: Login, topic: str) -> list[bytes]:
     producer = KafkaProducer(**login.python)
     for value in VALUES:
-        producer.send(topic, value).get(30)
+        producer.send(topic, value).get(60)
     producer.close()
-    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=30_000, **login.python)
+    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=60_000, **login.python)
     found = [next(consumer).value for _ in VALUES]
     consumer.close()
     return found
@@ -139,7 +139,7 @@ def by_aiokafka(login: Login, topic: str) -> list[bytes]:
             for value in VALUES:
                 await producer.send_and_wait(topic, value)
         async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **login.python) as consumer:
-            return [(await asyncio.wait_for(consumer.getone(), 30)).value for _ in VALUES]
+            return [(await asyncio.wait_for(consumer.getone(), 60)).value for _ in VALUES]
 
     return asyncio.run(run())
 
@@ -209,7 +209,7 @@ def test_a_user_made_by_kafka_configs_logs_in(broker: Broker, certificates: Cert
     def let_in() -> bool:
         try:
             admin = AdminClient(settings | {"sasl.username": "carol", "log_level": 0})
-            return topic in admin.list_topics(timeout=2).topics
+            return topic in admin.list_topics(timeout=60).topics
         except KafkaException:
             return False
 

@@ -105,7 +105,7 @@ def test_librdkafka_logs_in_with_a_token(broker: Broker) -> None:
     eventually(lambda: is_let_in(broker, token()), waiting_for="the keys")
     admin = AdminClient(settings)
     admin.poll(0)
-    assert admin.list_topics(timeout=15).brokers
+    assert admin.list_topics(timeout=60).brokers
 
 
 def test_a_session_ends_with_its_token(broker: Broker) -> None:
@@ -136,5 +136,5 @@ def test_new_keys_are_found_and_old_ones_serve_while_the_issuer_is_away(
         waiting_for="a failure to read the keys",
     )
     issuer.answer = key_set("rsa-new")
-    eventually(lambda: is_let_in(broker, token("rsa-new")), waiting_for="the new key", within_seconds=30)
+    eventually(lambda: is_let_in(broker, token("rsa-new")), waiting_for="the new key")
     assert not is_let_in(broker, token())

@@ -56,7 +56,7 @@ def registry() -> Iterator[SchemaRegistry]:
 @pytest.fixture
 def checked(start_broker: StartBroker, registry: SchemaRegistry) -> Broker:
     """Return a broker with the registry, and the topics `checked` and `plain`."""
-    broker = start_broker(kawal_schema_registry_url=registry.url, kawal_schema_registry_timeout_ms="500")
+    broker = start_broker(kawal_schema_registry_url=registry.url, kawal_schema_registry_timeout_ms="4000")
     create_topic(broker, "checked", 1, {"kawal.schema.validation": "registry"})
     create_topic(broker, "plain", 1)
     return broker
@@ -92,7 +92,7 @@ def test_a_producer_of_librdkafka_learns_which_record_is_refused(checked: Broker
             value,
             on_delivery=lambda error, told: codes.update({told.value(): error.code() if error else 0}),
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert codes[framed(1, b"{")] == KafkaError.INVALID_RECORD
 
 
@@ -110,7 +110,7 @@ def test_a_registry_that_does_not_answer_holds_up_those_alone_that_need_it(
         eventually(lambda: "/schemas/ids/4" in registry.asked, waiting_for="the lookup")
         assert refused(other, framed(1, JSON)) == []
         assert produce(other, "plain", Batch(values=[b"tea"])).error_code == 0
-        waiting.join(30)
+        waiting.join(60)
         assert [(answer.error_code, answer.base_offset) for answer in answers] == [(REQUEST_TIMED_OUT, -1)]
         registry.goes_on.set()
         eventually(

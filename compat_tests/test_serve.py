@@ -23,7 +23,7 @@ from compat_tests.confluent import make_producer, open_consumer, produce
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.process import queued_seconds
-from compat_tests.times import yardstick_seconds
+from compat_tests.times import quickest, yardstick_seconds
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
@@ -59,12 +59,12 @@ class Served:
         """Send a signal, expect exit code 0 and return the seconds it took."""
         began = time.monotonic()
         self.process.send_signal(sent)
-        assert self.process.wait(10) == 0, self.err.read_text()
+        assert self.process.wait(60) == 0, self.err.read_text()
         return time.monotonic() - began
 
     def refusal(self) -> str:
         """Expect the process to end with an error and one line on standard error; return that line."""
-        assert self.process.wait(10) in (1, 2)
+        assert self.process.wait(60) in (1, 2)
         assert self.out.read_text() == ""
         lines = self.err.read_text().splitlines()
         assert len(lines) == 1, lines
@@ -90,7 +90,7 @@ def serve(tmp_path: Path) -> Iterator[Any]:
     for server in served:
         if server.process.poll() is None:
             server.process.kill()
-            server.process.wait(10)
+            server.process.wait(60)
 
 
 @contextmanager
@@ -98,23 +98,23 @@ def idle_connections(broker: Broker, count: int) -> Iterator[None]:
     """Open connections that say nothing."""
     with ExitStack() as stack:
         for _ in range(count):
-            stack.enter_context(socket.create_connection((HOST, broker.port), timeout=5))
+            stack.enter_context(socket.create_connection((HOST, broker.port), timeout=60))
         yield
 
 
 def broker_configs(port: int) -> dict[str, str]:
     admin = AdminClient({"bootstrap.servers": f"{HOST}:{port}"})
-    node = str(next(iter(admin.list_topics(timeout=10).brokers)))
+    node = str(next(iter(admin.list_topics(timeout=60).brokers)))
     resource = ConfigResource(ConfigResource.Type.BROKER, node)
     return {
-        name: entry.value for name, entry in admin.describe_configs([resource])[resource].result(10).items()
+        name: entry.value for name, entry in admin.describe_configs([resource])[resource].result(60).items()
     }
 
 
 def test_exactly_one_line_is_printed_when_it_answers(serve: Any) -> None:
     served = serve()
     port = served.wait_until_ready()
-    with socket.create_connection((HOST, port), timeout=5) as connection:
+    with socket.create_connection((HOST, port), timeout=60) as connection:
         connection.sendall(API_VERSIONS_REQUEST)
         assert connection.recv(100)
     served.end()
@@ -132,7 +132,7 @@ def test_the_first_answer_comes_about_half_a_second_after_the_start(serve: Any, 
     while len(took) < ENOUGH_STARTS and min(took, default=allowed_seconds) >= allowed_seconds:
         served = serve()
         port = served.wait_until_ready()
-        with socket.create_connection((HOST, port), timeout=5) as connection:
+        with socket.create_connection((HOST, port), timeout=60) as connection:
             connection.sendall(API_VERSIONS_REQUEST)
             assert connection.recv(100)
         took.append(time.monotonic() - served.started - queued_seconds(served.process.pid))
@@ -155,7 +155,7 @@ def test_sigquit_writes_all_stacks_into_the_log_and_the_server_goes_on(serve: An
     assert "the event loop turn=" in log
     assert "thread MainThread stack=" in log
     assert "thread kawal-disk-0 stack=" in log
-    with socket.create_connection((HOST, port), timeout=5) as connection:
+    with socket.create_connection((HOST, port), timeout=60) as connection:
         connection.sendall(API_VERSIONS_REQUEST)
         assert connection.recv(100)
     served.end()
@@ -165,7 +165,7 @@ def test_systemd_is_told_of_the_start_of_life_and_of_the_stop(serve: Any) -> Non
     name = f"kawal-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
         supervisor.bind(f"\0{name}")
-        supervisor.settimeout(10)
+        supervisor.settimeout(60)
         served = serve(NOTIFY_SOCKET=f"@{name}", WATCHDOG_USEC="200000")
         assert [supervisor.recv(100) for _ in range(4)] == [b"READY=1", *[b"WATCHDOG=1"] * 3]
         served.end()
@@ -176,9 +176,13 @@ def test_systemd_is_told_of_the_start_of_life_and_of_the_stop(serve: Any) -> Non
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_an_idle_server_at_once_with_exit_code_0(serve: Any, sent: signal.Signals) -> None:
-    served = serve()
-    served.wait_until_ready()
-    assert served.end(sent) < 2
+    def ends() -> float:
+        served = serve()
+        served.wait_until_ready()
+        seconds: float = served.end(sent)
+        return seconds
+
+    quickest(ends, below_seconds=2)
 
 
 def test_sigterm_ends_a_busy_server_within_five_seconds_and_keeps_what_was_acked(
@@ -186,16 +190,20 @@ def test_sigterm_ends_a_busy_server_within_five_seconds_and_keeps_what_was_acked
 ) -> None:
     broker = start_broker()
     create_topic(broker, "busy")
-    producer = make_producer(broker, message_timeout_ms=4_000)
-    produce(producer, "busy", [b"v"] * 1_000)
-    with open_consumer(broker, fetch_wait_max_ms=60_000) as consumer, idle_connections(broker, 20):
-        consumer.assign([TopicPartition("busy", 0, OFFSET_END)])
-        consumer.poll(1)
-        code, seconds = broker.stop()
-    assert code == 0
-    assert seconds < 5
-    broker.restart()
-    assert produce(make_producer(broker), "busy", [b"v"]) == [1_000]
+    acked = produce(make_producer(broker), "busy", [b"v"] * 1_000)
+
+    def ends() -> float:
+        with open_consumer(broker, fetch_wait_max_ms=60_000) as consumer, idle_connections(broker, 20):
+            consumer.assign([TopicPartition("busy", 0, OFFSET_END)])
+            consumer.poll(1)
+            code, seconds = broker.stop()
+        assert code == 0
+        broker.restart()
+        acked.extend(produce(make_producer(broker), "busy", [b"v"]))
+        return seconds
+
+    quickest(ends, below_seconds=5, attempts=3)
+    assert acked == list(range(len(acked)))
 
 
 def test_a_port_in_use_is_refused_in_one_sentence(serve: Any, tmp_path: Path) -> None:
@@ -230,7 +238,7 @@ def test_a_directory_with_other_peoples_files_is_refused(serve: Any, tmp_path: P
 def test_lost_metadata_is_refused_and_never_made_anew(serve: Any, tmp_path: Path) -> None:
     served = serve()
     admin = AdminClient({"bootstrap.servers": f"{HOST}:{served.wait_until_ready()}"})
-    admin.create_topics([NewTopic("precious", 1, 1)])["precious"].result(10)
+    admin.create_topics([NewTopic("precious", 1, 1)])["precious"].result(60)
     served.end()
     hidden = tmp_path / "data" / "meta"
     assert hidden.is_dir(), sorted(path.name for path in (tmp_path / "data").iterdir())
@@ -290,7 +298,7 @@ def test_mistakes_in_the_file_and_the_environment_name_their_place(serve: Any, t
 
 def test_the_version_is_printed() -> None:
     printed = subprocess.run(
-        [KAWAL, "version"], capture_output=True, text=True, timeout=20, check=True
+        [KAWAL, "version"], capture_output=True, text=True, timeout=60, check=True
     ).stdout
     assert re.search(r"\b0\.\d+\.\d+", printed)
 
@@ -301,9 +309,9 @@ def test_the_health_check_of_the_container_image_tells_a_server_that_answers(ser
     assert program == "kawal"
     served = serve()
     check = [KAWAL, *command, "--bootstrap", f"127.0.0.1:{served.wait_until_ready()}"]
-    assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 0
+    assert subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 0
     served.end()
-    assert subprocess.run(check, capture_output=True, timeout=20, check=False).returncode == 1
+    assert subprocess.run(check, capture_output=True, timeout=60, check=False).returncode == 1
 
 
 def test_sighup_applies_the_file_and_a_file_with_an_error_changes_nothing(serve: Any, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_user_of_the_file_writes_and_reads(broker: Broker, certificates: Certi
 def test_who_is_no_super_user_may_do_nothing(broker: Broker, certificates: Certificates) -> None:
     bob = admin(broker, certificates, "bob", USERS["bob"])
     with pytest.raises(KafkaException) as caught:
-        bob.create_topics([NewTopic("bobs", 1, 1)])["bobs"].result(timeout=30)
+        bob.create_topics([NewTopic("bobs", 1, 1)])["bobs"].result(timeout=60)
     assert caught.value.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 

@@ -26,7 +26,7 @@ def test_records_get_the_headers_of_their_client_and_survive_a_kill(
         producer = make_producer(broker, client_id=name, enable_idempotence=True, compression_type=codec)
         for number in range(300):
             producer.produce("t", b"%d" % number, partition=0, headers=[("trace", b"1")])
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
     broker.kill()
     broker.restart()
     with open_consumer(broker) as consumer:

@@ -34,7 +34,7 @@ def configure(broker: Broker, group: str, **settings: str) -> None:
     resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
     admin = admin_of(broker)
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(20)
+        future.result(60)
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def share_consumer(broker: Broker, group: str, *topics: str, explicit: bool = Fa
         consumer.close()
 
 
-def poll(consumer: Any, count: int, seconds: int = 30) -> list[Any]:
+def poll(consumer: Any, count: int, seconds: int = 60) -> list[Any]:
     """Poll until so many records have come; in implicit mode each poll accepts the ones before."""
     found: list[Any] = []
     for _ in range(seconds * 2):
@@ -75,7 +75,8 @@ def numbered(count: int) -> list[bytes]:
 
 
 def earliest(broker: Broker, topic: str) -> None:
-    configure(broker, topic, share_auto_offset_reset="earliest")
+    """Let a group begin at the beginning, and keep records for longer than a slow machine needs for them."""
+    configure(broker, topic, share_auto_offset_reset="earliest", share_record_lock_duration_ms="60000")
 
 
 def test_records_are_delivered_and_accepted_by_the_next_poll(broker: Broker, make_topic: MakeTopic) -> None:
@@ -118,8 +119,13 @@ def test_members_share_the_records_of_one_partition(broker: Broker, make_topic: 
             produce(make_producer(broker), topic, [b"%d" % number])
             for index, consumer in enumerate((first, second)):
                 seen[index] += values(list(consumer.poll(0.3)))
-        for index, consumer in enumerate((first, second)):
-            seen[index] += values(list(consumer.poll(2.0)))
+
+        def all_came() -> bool:
+            for index, consumer in enumerate((first, second)):
+                seen[index] += values(list(consumer.poll(0.5)))
+            return sum(map(len, seen)) >= 40
+
+        eventually(all_came, waiting_for="all records")
     assert sorted(seen[0] + seen[1]) == sorted(numbered(40))
 
 

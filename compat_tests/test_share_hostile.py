@@ -17,7 +17,7 @@ from compat_tests.confluent import make_producer, produce
 from compat_tests.conftest import MakeTopic
 from compat_tests.share_member import RENEWING, Said, ShareMember, acquired, codes, fetch_codes
 from compat_tests.test_raw_share import altered, deleted
-from compat_tests.test_share_groups import configure, numbered
+from compat_tests.test_share_groups import configure, earliest, numbered
 from compat_tests.wire import RawClient, raw_client
 from protocol.error_codes import ErrorCode
 from protocol.messages import consumer_group_heartbeat, join_group, offset_commit
@@ -104,7 +104,7 @@ def broker(group_broker: Broker) -> Broker:
 def newcomer(broker: Broker, make_topic: MakeTopic) -> Iterator[ShareMember]:
     """Return one that has not joined its group."""
     topic = make_topic()
-    configure(broker, topic, share_auto_offset_reset="earliest")
+    earliest(broker, topic)
     with raw_client(broker) as raw:
         yield ShareMember(raw, topic, topic)
 

@@ -35,7 +35,7 @@ def numbered(broker: Broker, topic: str, *, count: int, partition: int = 0, firs
     producer = make_producer(broker)
     for i in range(first, first + count):
         producer.produce(topic, b"%d" % i, partition=partition, timestamp=START_MS + i)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def test_a_batch_read_returns_every_column(spark: Any, broker: Broker, make_topic: MakeTopic) -> None:
@@ -45,7 +45,7 @@ def test_a_batch_read_returns_every_column(spark: Any, broker: Broker, make_topi
     producer.produce(topic, b"v0", b"k0", partition=0, timestamp=START_MS, headers=headers)
     producer.produce(topic, None, b"k1", partition=0, timestamp=START_MS + 1)
     producer.produce(topic, b"", None, partition=0, timestamp=START_MS + 2)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     frame = batch(spark, broker, subscribe=topic, includeHeaders="true")
     rows = frame.selectExpr("*", "unix_millis(timestamp) as ms").orderBy("offset").collect()
     assert [(r.key, r.value, r.topic, r.partition, r.offset, r.ms, r.timestampType) for r in rows] == [

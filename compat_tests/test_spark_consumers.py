@@ -103,7 +103,6 @@ def test_a_query_in_real_time_mode_reads_batch_after_batch_by_the_same_consumer(
             eventually(
                 lambda batches=batches: len(query.recentProgress) > batches,  # type: ignore[misc]
                 waiting_for="the end of a batch",
-                within_seconds=60,
             )
     finally:
         query.stop()
@@ -127,7 +126,7 @@ def test_records_that_a_consumer_fetched_ahead_and_dropped_come_in_the_next_batc
     options = {"subscribe": topic, "kafka.isolation.level": "read_committed"}
     query = number_stream(spark, broker, **options).writeStream.foreachBatch(look).start()
     try:
-        eventually(lambda: len(batches) == 2, waiting_for="two batches", within_seconds=60)
+        eventually(lambda: len(batches) == 2, waiting_for="two batches")
     finally:
         query.stop()
     assert batches == [[0, 1, 2, 3], [4, 5, 6, 7]]

@@ -50,7 +50,6 @@ def await_numbers(spark: Any, name: str, numbers: list[int]) -> None:
     eventually(
         lambda: sorted(row.number for row in spark.table(name).collect()) == numbers,
         waiting_for=f"{len(numbers)} numbers",
-        within_seconds=60,
     )
 
 
@@ -157,7 +156,6 @@ def test_a_query_in_real_time_mode_passes_on_what_comes_and_outlives_its_batches
             eventually(  # a batch of which no record has come
                 lambda: any(not each["numInputRows"] for each in query.recentProgress),
                 waiting_for="an empty batch",
-                within_seconds=60,
             )
             send(broker, topic, [3])
             assert [int(m.value()) for m in read(consumer, target, 1, offset=2)] == [3]

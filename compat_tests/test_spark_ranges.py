@@ -53,7 +53,7 @@ def test_records_deleted_before_a_stream_reads_them_are_left_out_without_doublin
     send(broker, topic, list(range(50)))
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     place = TopicPartition(topic, 0, 30)
-    assert admin.delete_records([place])[place].result(10).low_watermark == 30
+    assert admin.delete_records([place])[place].result(60).low_watermark == 30
     start = {"startingOffsets": json.dumps({topic: {"0": 0}}), "failOnDataLoss": "false"}
     source = number_stream(spark, broker, subscribe=topic, maxOffsetsPerTrigger=20, **start)
     run_available(source, tmp_path)
@@ -73,7 +73,6 @@ def test_a_query_in_real_time_mode_asks_for_the_end_again_when_its_batch_ends(
         ended = eventually(
             lambda: [each["sources"][0] for each in query.recentProgress if each["numInputRows"]],
             waiting_for="the end of a batch with records",
-            within_seconds=60,
         )[-1]
     finally:
         query.stop()

@@ -98,7 +98,7 @@ def test_a_running_query_sees_new_rows_and_new_partitions(
 
     try:
         numbers(broker, topic, 0, 5)
-        eventually(lambda: seen() == set(range(5)), waiting_for="five rows", within_seconds=30)
+        eventually(lambda: seen() == set(range(5)), waiting_for="five rows")
         grow_topic(broker, topic, 2)
         numbers(broker, topic, 5, 5, partition=1)
         eventually(

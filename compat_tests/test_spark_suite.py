@@ -62,7 +62,7 @@ def produce_numbers(broker: Broker, topic: str, numbers: dict[int, list[int]], *
     for partition, some in numbers.items():
         for at, number in enumerate(some, first):
             producer.produce(topic, b"%d" % number, partition=partition, timestamp=START_MS + at)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def subscription(how: str, topic: str) -> dict[str, str]:
@@ -89,7 +89,7 @@ def start(word: str, topic: str) -> dict[str, Any]:
 def delete_before(broker: Broker, topic: str, partition: int, offset: int) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     [deleted] = admin.delete_records([TopicPartition(topic, partition, offset)]).values()
-    assert deleted.result(10).low_watermark == offset
+    assert deleted.result(60).low_watermark == offset
 
 
 @pytest.mark.parametrize("fail", ["true", "false"])
@@ -214,7 +214,7 @@ def test_keys_and_values_that_are_null_are_rows(spark: Any, broker: Broker, make
     producer = make_producer(broker)
     for key, value in ((None, b"v"), (b"k", None), (None, None)):
         producer.produce(topic, value, key=key, partition=0)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     options = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     query = (
         spark.readStream.format("kafka")

@@ -84,7 +84,7 @@ def send_lines(broker: Broker, chance: random.Random, count: int) -> Counter[str
         words.update(line)
         producer.produce(INPUT, " ".join(line))
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return words
 
 
@@ -116,10 +116,10 @@ def wait_for_counts(broker: Broker, application: WordCount, wanted: Counter[str]
 def internal_topics(broker: Broker) -> dict[str, str]:
     """Return the topics that Streams has made for itself, with their cleanup policies."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
-    names = [name for name in admin.list_topics(timeout=10).topics if name.startswith("words-")]
+    names = [name for name in admin.list_topics(timeout=60).topics if name.startswith("words-")]
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
     return {
-        resource.name.rpartition("-")[2]: future.result(20)["cleanup.policy"].value
+        resource.name.rpartition("-")[2]: future.result(60)["cleanup.policy"].value
         for resource, future in asked.items()
     }
 

@@ -60,7 +60,7 @@ def context(certificates: Certificates, *, mutual: bool = False) -> ssl.SSLConte
 def connected(broker: Broker, listener: str, client: ssl.SSLContext) -> ssl.SSLSocket:
     """Connect without a client library."""
     host, _, port = broker.bootstrap_of(listener).rpartition(":")
-    plain = socket.create_connection((host, int(port)), timeout=30)
+    plain = socket.create_connection((host, int(port)), timeout=60)
     return client.wrap_socket(plain, server_hostname="localhost")
 
 
@@ -191,7 +191,7 @@ def test_half_finished_handshakes_by_the_hundred_do_not_keep_others_out(
     broker: Broker, certificates: Certificates, topic: str
 ) -> None:
     host, _, port = broker.bootstrap_of("SSL").rpartition(":")
-    half = [socket.create_connection((host, int(port)), timeout=30) for _ in range(300)]
+    half = [socket.create_connection((host, int(port)), timeout=60) for _ in range(300)]
     for number, client in enumerate(half):
         client.sendall(b"\x16\x03\x01\x02\x00"[: number % 6])
     create_topic(broker, topic, 1, {})

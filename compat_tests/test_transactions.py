@@ -19,7 +19,7 @@ from compat_tests.java import java_command, run_java
 from compat_tests.views import make_view
 
 PROGRAM = str(Path(__file__).with_name("Transactions.java"))
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def read(broker: Broker, topic: str, partitions: int, *, level: str = "read_committed") -> list[list[str]]:
@@ -106,7 +106,7 @@ def test_confluent_kafka_is_fenced_by_a_second_instance(broker: Broker, make_top
 def test_an_open_transaction_is_aborted_at_its_timeout(broker: Broker, make_topic: MakeTopic) -> None:
     """Kafka looks for overdue transactions every ten seconds."""
     topic = make_topic(1)
-    producer = producer_of(broker, topic, **{"transaction.timeout.ms": 1_000, "message.timeout.ms": 900})
+    producer = producer_of(broker, topic, **{"transaction.timeout.ms": 4_000, "message.timeout.ms": 3_900})
     producer.begin_transaction()
     producer.produce(topic, "late")
     producer.flush(SECONDS)

@@ -88,7 +88,7 @@ def read_to_the_ends(consumer: Any, name: str) -> list[tuple[int, int, str, str]
         ends = consumer.end_offsets(list(places))
         return bool(places) and all(consumer.position(place) == end for place, end in ends.items())
 
-    eventually(is_at_the_ends, waiting_for=f"the ends of {name}", within_seconds=30)
+    eventually(is_at_the_ends, waiting_for=f"the ends of {name}")
     return sorted(found)
 
 
@@ -154,7 +154,7 @@ def test_a_group_shares_the_partitions_of_a_view_and_another_gets_all(
     with group_consumer(world.broker, f"{topic}-other", name, **settings) as again:
         places = [TopicPartition(name, partition) for partition in range(PARTITIONS)]
         ends = [max(offset for p, offset in shown if p == partition) + 1 for partition in range(PARTITIONS)]
-        assert [place.offset for place in again.committed(places, timeout=15)] == ends
+        assert [place.offset for place in again.committed(places, timeout=60)] == ends
 
 
 def test_a_pattern_takes_in_views_that_are_made_later(world: World, topic: str) -> None:
@@ -171,7 +171,7 @@ def test_what_matches_arrives_while_it_is_produced_and_what_does_not_costs_no_an
 ) -> None:
     create_topic(world.broker, topic, 1, {"kawal.columns": COLUMNS})
     view = make_view(world.broker, f"{topic}-late", f"SELECT id FROM `{topic}` WHERE delay > 90")
-    with open_consumer(world.broker, fetch_wait_max_ms=10_000) as consumer:
+    with open_consumer(world.broker, fetch_wait_max_ms=50_000) as consumer:
         consumer.assign([TopicPartition(view, 0, 0)])
         assert consumer.poll(0.2) is None
         made = flights(300, 1)
@@ -179,7 +179,7 @@ def test_what_matches_arrives_while_it_is_produced_and_what_does_not_costs_no_an
         shown = [offset for offset, _, _ in expected(VIEWS["late"], made, 0)]
         began = time.monotonic()
         found = take(consumer, len(shown))
-        assert time.monotonic() - began < 8, "the fetch was not woken by what matched"
+        assert time.monotonic() - began < 30, "the fetch was not woken by what matched"
         assert [record.offset() for record in found] == shown
 
 
@@ -211,7 +211,7 @@ def test_views_survive_kill_and_go_on_where_their_groups_were(start_broker: Star
         assert [record.offset() for record in again] == rest
     asking = AdminClient({"bootstrap.servers": own.bootstrap, "log_level": 2})
     resource = ConfigResource(ConfigResource.Type.TOPIC, "late")
-    described = asking.describe_configs([resource])[resource].result(15)
+    described = asking.describe_configs([resource])[resource].result(60)
     assert described["kawal.sql"].value == VIEWS["late"].sql.format(source="f")
     assert json.loads(described["kawal.schema"].value)["columns"][0] == {"name": "id", "type": "bigint"}
-    assert "gone" in asking.list_topics(timeout=10).topics
+    assert "gone" in asking.list_topics(timeout=60).topics

@@ -103,7 +103,7 @@ def source(group_broker: Broker) -> str:
         if key in IN_HEADERS:
             headers.append(("kawal.tag.city", IN_HEADERS[key]))
         producer.produce(SOURCE, json.dumps(value), key, partition=0, headers=headers)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     make_view(group_broker, "rule", f"SELECT id FROM {SOURCE} WHERE delay > 15")
     return SOURCE
 
@@ -113,7 +113,7 @@ def refusal(broker: Broker, name: str, configs: dict[str, str], partitions: int 
     new = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=configs)
     admin = admin_client(broker)
     with pytest.raises(KafkaException) as refused:
-        admin.create_topics([new])[name].result(timeout=15)
+        admin.create_topics([new])[name].result(timeout=60)
     error = refused.value.args[0]
     return error.code(), error.str()
 
@@ -166,9 +166,9 @@ def values_of(broker: Broker, view: str, count: int) -> list[Any]:
     with open_consumer(broker, enable_partition_eof=True, fetch_wait_max_ms=50) as consumer:
         consumer.assign([TopicPartition(view, 0, 0)])
         found = []
-        while (message := consumer.poll(20)) is not None and message.error() is None:
+        while (message := consumer.poll(60)) is not None and message.error() is None:
             found.append(json.loads(message.value()))
-        assert message is not None, f"no end of {view} after 20 s"
+        assert message is not None, f"no end of {view} after 60 s"
         assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
     assert len(found) == count, found
     return found
@@ -187,7 +187,7 @@ def altered(broker: Broker, topic: str, key: str, value: str) -> tuple[int, str]
     entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     admin = admin_client(broker)
-    error = admin.incremental_alter_configs([resource])[resource].exception(timeout=15)
+    error = admin.incremental_alter_configs([resource])[resource].exception(timeout=60)
     return None if error is None else (error.args[0].code(), error.args[0].str())
 
 
@@ -218,10 +218,10 @@ def test_what_has_readers_is_not_dropped(group_broker: Broker, source: str) -> N
     assert "'held.all'" in (dropped.error_message or "")
     admin = admin_client(group_broker)
     # librdkafka asks in a version without sentences.
-    error = admin.delete_topics([source])[source].exception(timeout=15).args[0]
+    error = admin.delete_topics([source])[source].exception(timeout=60).args[0]
     assert error.code() == POLICY_VIOLATION
     for name in ("held.all", "rule"):
-        assert name in admin.list_topics(timeout=10).topics
+        assert name in admin.list_topics(timeout=60).topics
     delete_topic(group_broker, "held.all")
     (dropped,) = do(group_broker.bootstrap, DatabaseAction.DROP, ["held"])
     assert not dropped.error_code
@@ -234,7 +234,7 @@ def test_31_updates_come_again_and_deletions_take_nothing_back(group_broker: Bro
     producer = make_producer(group_broker)
     for value in (b'{"v":1}', b'{"v":2}', None, b'{"v":1}'):
         producer.produce("updates", value, b"k", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     with open_consumer(group_broker) as consumer:
         shown = [message.value() for message in read(consumer, query, 4)]
         assert shown == [b'{"v":1}', b'{"v":2}', b'{"v":null}', b'{"v":1}']
@@ -286,7 +286,7 @@ def test_33_views_give_what_the_same_statement_gives_over_a_table(group_broker: 
     producer = make_producer(group_broker, compression_type="zstd")
     for row in rows:
         producer.produce("sample", json.dumps(row), f"k{row['id']}", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     with duckdb.connect(config={"threads": 1}) as table:
         table.execute("CREATE TABLE sample (id BIGINT, delay INT, carrier VARCHAR, city VARCHAR)")
         table.executemany("INSERT INTO sample VALUES (?, ?, ?, ?)", [list(row.values()) for row in rows])
@@ -319,7 +319,7 @@ def test_35_changes_and_records_make_the_same_topics_on_an_empty_server(start_br
         for topic, values in written.items():
             assert [message.value() for message in read(consumer, topic, 10)] == values
     asking = admin_client(second)
-    topics = asking.list_topics(timeout=10).topics
+    topics = asking.list_topics(timeout=60).topics
     assert {name: len(topic.partitions) for name, topic in topics.items() if name[0] != "_"} == {
         "meters": 2,
         "plants": 1,
@@ -337,7 +337,7 @@ def replay(broker: Broker, records: Sequence[Any]) -> None:
             topic, partition = headers["kawal.topic"].decode(), int(headers["kawal.partition"])
             producer.produce(topic, record.value(), record.key(), partition=partition)
             continue
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         change = json.loads(record.value())
         name = change["topic"]
         if change["type"] == "create":
@@ -350,7 +350,7 @@ def replay(broker: Broker, records: Sequence[Any]) -> None:
             for key, text in change["configs"].items():
                 if key != "kawal.database":
                     assert altered(broker, name, key, text) is None
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 BAD_VALUES = (

@@ -70,7 +70,7 @@ class Views:
             partition = number % self.partitions
             self._producer.produce(topic or self.source, value, partition=partition)
             self._producer.produce(topic or self.source, LEFT_OUT, b"key", partition=partition)
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(60) == 0
 
 
 def shown(*members: Member, of: str = "") -> list[bytes]:
@@ -134,7 +134,7 @@ def test_03_06_27_members_with_overlapping_views_get_what_they_want_until_one_is
             assert not shown(two, of=views.query)
             # Not waited for: members that ask for it create it again, as an ordinary topic.
             admin = admin_client(lab.broker)
-            admin.delete_topics([views.query])[views.query].result(timeout=15)
+            admin.delete_topics([views.query])[views.query].result(timeout=60)
             views.produce(values("after", 6))
             for view in (views.stable, views.database):
                 wait_for(

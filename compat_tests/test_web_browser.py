@@ -104,12 +104,12 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         data = text.encode("utf-8", "surrogatepass")
         producer.produce(TOPIC, data, key=data, headers=[(text.replace("\x00", "") or "h", data)])
     producer.produce(TOPIC, bytes(range(256)) * 3_800, key=b"\xff\xfe", headers=[("binary", b"\x00\xff")])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
     with group_consumer(broker, GROUP, TOPIC, client_id=HANDLERS[0]) as consumer:
         read: list[Any] = []
         while not read:
             read = poll_until(lambda: bool(partitions_of(consumer)), consumer, what="an assignment")
-            read += [message for message in [consumer.poll(5)] if message is not None]
+            read += [message for message in [consumer.poll(60)] if message is not None]
         consumer.commit(message=read[0], asynchronous=False)
     transactional = make_producer(broker, transactional_id=NAMES["transaction"])
     transactional.init_transactions(20)

@@ -60,7 +60,7 @@ class Started:
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(10) == 0, self.err.read_text()
+        assert self.process.wait(60) == 0, self.err.read_text()
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
     for each in started:
         if each.process.poll() is None:
             each.process.kill()
-            each.process.wait(10)
+            each.process.wait(60)
 
 
 def serve_words(tmp_path: Path, console: str) -> list[str]:
@@ -86,12 +86,12 @@ def serve_words(tmp_path: Path, console: str) -> list[str]:
 
 def create(topic: str, port: int) -> None:
     subprocess.run(
-        [KAWAL, "topics", "create", topic, "--bootstrap", f"{HOST}:{port}"], check=True, timeout=30
+        [KAWAL, "topics", "create", topic, "--bootstrap", f"{HOST}:{port}"], check=True, timeout=60
     )
 
 
 def fetched(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=20)
+    connection = http.client.HTTPConnection(HOST, port, timeout=60)
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()
@@ -123,7 +123,7 @@ def test_it_ends_with_a_gateway_that_is_killed(start: Any, tmp_path: Path) -> No
     assert fetched(port, "/")[0] == 200
     (console,) = gateway.console_pids()
     gateway.process.kill()
-    gateway.process.wait(10)
+    gateway.process.wait(60)
     eventually(lambda: not Path(f"/proc/{console}").exists(), waiting_for="the end of the console")
 
 
@@ -155,7 +155,7 @@ def test_a_default_port_that_is_taken_gives_way_and_a_chosen_one_does_not(start:
     with socket.create_server((HOST, free_port())) as other:
         taken = other.getsockname()[1]
         refused = start(*serve_words(tmp_path, f"{HOST}:{taken}"))
-        assert refused.process.wait(10) == 1
+        assert refused.process.wait(60) == 1
         assert (
             f"cannot serve the console on {HOST}:{taken}: address already in use" in refused.err.read_text()
         )

@@ -48,7 +48,7 @@ class Site:
     def _ask(
         self, method: str, path: str, body: str = "", headers: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=40)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=60)
         try:
             connection.request(method, path, body or None, headers or {})
             answer = connection.getresponse()
@@ -72,7 +72,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
     yield start
     for process in started:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def produce(broker: Broker, topic: str, *lines: str) -> None:

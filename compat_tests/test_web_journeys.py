@@ -22,6 +22,8 @@ from compat_tests.topics import create_topic
 pytestmark = pytest.mark.only_kawal(reason="views and the console beside the gateway are Kawal's")
 
 COLUMNS: Final = {"kawal.columns": "id bigint, carrier string, delay int"}
+expect.set_options(timeout=30_000)
+
 LATE: Final = b'{"id":9007199254741051,"carrier":"TP","delay":99}'
 
 
@@ -83,7 +85,7 @@ def test_the_first_record_is_sent_by_the_line_of_the_overview_and_the_second_by_
             press(page, "Check")
             press(page, "Create")
             expect(main_of(page)).to_contain_text("created")
-            subprocess.run(["bash", "-c", line], check=True, timeout=30)
+            subprocess.run(["bash", "-c", line], check=True, timeout=60)
             go(page, "Topics")
             follow(page, "orders")
             follow(page, "Records")
@@ -134,7 +136,7 @@ def test_a_group_is_reset_after_a_preview_of_each_partition(tab: Page, site: tup
         poll_until(lambda: len(partitions_of(consumer)) == 2, consumer, what="an assignment")
         taken: list[Any] = []
         while len(taken) < 20:
-            message = consumer.poll(5)
+            message = consumer.poll(60)
             if message is not None:
                 taken.append(message)
         consumer.commit(asynchronous=False)

@@ -41,7 +41,7 @@ def write(broker: Broker, topic: str) -> None:
     producer = make_producer(broker)
     for number in range(10):
         producer.produce(topic, f"v{number}", key=f"k{number}")
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def found(port: int, topic: str) -> list[str]:
@@ -72,7 +72,7 @@ def test_a_search_has_a_process_which_may_be_killed_and_ends_with_the_console(
     (second,) = children(console.process.pid)
 
     console.process.kill()
-    console.process.wait(10)
+    console.process.wait(60)
     eventually(lambda: not _runs(second), waiting_for="the end of the process of the search")
 
 

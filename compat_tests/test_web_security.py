@@ -92,7 +92,7 @@ class Visitor:
     def ask(self, method: str, path: str, **form: str) -> tuple[int, dict[str, str], str]:
         headers = {"Cookie": self.cookie, "Sec-Fetch-Site": "same-origin"}
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=30)
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=60)
         try:
             connection.request(method, path, urlencode(form) or None, headers)
             answer = connection.getresponse()

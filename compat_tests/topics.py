@@ -17,7 +17,7 @@ def create_topic(
     """Create a topic and wait until every partition is served; return its name."""
     admin = _admin(broker)
     new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
-    admin.create_topics([new])[name].result(timeout=15)
+    admin.create_topics([new])[name].result(timeout=60)
     _wait_until_served(admin, name, partitions)
     return name
 
@@ -25,23 +25,21 @@ def create_topic(
 def grow_topic(broker: Broker, name: str, partitions: int) -> None:
     """Raise the number of partitions and wait until every one is served."""
     admin = _admin(broker)
-    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=15)
+    admin.create_partitions([NewPartitions(name, partitions)])[name].result(timeout=60)
     _wait_until_served(admin, name, partitions)
 
 
 def delete_topic(broker: Broker, name: str) -> None:
     """Delete a topic and wait until metadata no longer lists it."""
     admin = _admin(broker)
-    admin.delete_topics([name])[name].result(timeout=15)
-    eventually(lambda: name not in admin.list_topics(timeout=5).topics, waiting_for=f"{name} to go")
+    admin.delete_topics([name])[name].result(timeout=60)
+    eventually(lambda: name not in admin.list_topics(timeout=60).topics, waiting_for=f"{name} to go")
 
 
 def wait_until_all_is_served(broker: Broker) -> None:
     """Wait until every partition of every topic tells its end: after a restart leaders are chosen again."""
     admin = _admin(broker)
-    eventually(
-        lambda: _served(admin, None, 0), waiting_for="every partition of every topic", within_seconds=30
-    )
+    eventually(lambda: _served(admin, None, 0), waiting_for="every partition of every topic")
 
 
 def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
@@ -55,7 +53,7 @@ def _wait_until_served(admin: AdminClient, name: str, partitions: int) -> None:
 
 def _served(admin: AdminClient, name: str | None, partitions: int) -> bool:
     # All topics are listed: asking for one by name could create it (Metadata with auto-creation).
-    topics = admin.list_topics(timeout=5).topics
+    topics = admin.list_topics(timeout=60).topics
     if name is not None:
         topics = {name: topics[name]} if name in topics else {}
         if sum(len(topic.partitions) for topic in topics.values()) != partitions:
@@ -66,7 +64,7 @@ def _served(admin: AdminClient, name: str | None, partitions: int) -> bool:
         for index in topic.partitions
     }
     return not asked or all(
-        future.exception(timeout=10) is None for future in admin.list_offsets(asked).values()
+        future.exception(timeout=60) is None for future in admin.list_offsets(asked).values()
     )
 
 

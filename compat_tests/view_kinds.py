@@ -141,7 +141,7 @@ class Kinds:
         # Kept until the answers are here.
         admin = admin_client(self.broker)
         for future in admin.create_topics(wanted).values():
-            future.result(timeout=30)
+            future.result(timeout=60)
 
     def topic(self, kind: str) -> str:
         """Return the name of the view of a kind."""

@@ -126,7 +126,7 @@ def make_view(broker: Broker, name: str, sql: str, *, partitions: int = -1) -> s
     """Create a view as any admin client does."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 2})
     new = NewTopic(name, num_partitions=partitions, replication_factor=-1, config={"kawal.sql": sql})
-    admin.create_topics([new])[name].result(timeout=15)
+    admin.create_topics([new])[name].result(timeout=60)
     return name
 
 

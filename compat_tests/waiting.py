@@ -10,12 +10,15 @@ T = TypeVar("T")
 
 POLL_INTERVAL_SECONDS = 0.02
 
+PATIENCE_SECONDS = 60.0
+"""The limit for what takes a second at most: a busy machine stops a process for seconds now and then."""
+
 
 def eventually(
     condition: Callable[[], T | None],
     *,
     waiting_for: str,
-    within_seconds: float = 15.0,
+    within_seconds: float = PATIENCE_SECONDS,
     last: Callable[[], object] | None = None,
 ) -> T:
     """Call `condition` until its answer is true and return that answer; fail naming what was waited for.

@@ -14,7 +14,7 @@ from protocol.messages import response_type
 from protocol.schema import declaration
 from protocol.wire import decode, encode
 
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 60
 
 
 class Addressed(Protocol):
@@ -76,7 +76,7 @@ class RawClient:
         (length,) = struct.unpack(">i", self._read(4))
         return self._read(length)
 
-    def is_closed_by_peer(self, *, within_seconds: float = 5) -> bool:
+    def is_closed_by_peer(self, *, within_seconds: float = TIMEOUT_SECONDS) -> bool:
         """Return whether the broker closes the connection, sending nothing before."""
         self.socket.settimeout(within_seconds)
         try:

@@ -37,7 +37,7 @@ class Writer:
 
     def wait_for_acks(self, more: int) -> None:
         """Wait until this many further records are acknowledged."""
-        goal, deadline = len(self.acked) + more, time.monotonic() + 40
+        goal, deadline = len(self.acked) + more, time.monotonic() + 90
         while len(self.acked) < goal:
             assert time.monotonic() < deadline, f"{len(self.acked)} of {goal} acks; errors {self.errors[:3]}"
             time.sleep(0.01)

@@ -24,6 +24,9 @@ from compat_tests.libraries import LIBRARIES, Library, Place, Seen, Settings
 LIFE_SECONDS = (3.0, 12.0)
 AWAY_SECONDS_MAX = 1.5
 
+SESSION_MS = 6_000
+"""Short: others wait for the partitions of a process that was killed until its sessions are over."""
+
 SURE_WITHIN_SECONDS = 1.0
 """A commit that took longer may have been tried again by the library after a rebalance, and so have been
 accepted after another member had asked where to begin: it proves nothing."""
@@ -89,7 +92,7 @@ def live_again_and_again(
         number += 1
         life = f"{name}-{number}"
         with told(life):
-            consumer = LIBRARIES[library](broker, group_id, topics, Settings())
+            consumer = LIBRARIES[library](broker, group_id, topics, Settings(session_ms=SESSION_MS))
             until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
             try:
                 while time.monotonic() < until and not stopping.is_set():

@@ -55,7 +55,6 @@ def warm_up(broker: Broker) -> None:
             eventually(
                 lambda: not client.call(request, version).error_code,  # noqa: B023
                 waiting_for=f"an answer to {request!r}",
-                within_seconds=60,
             )
     finally:
         client.close()

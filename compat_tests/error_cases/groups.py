@@ -48,7 +48,7 @@ def joined(raw: RawClient, group: str, who: str = "", *, version: int = 9, **fie
         return None if answer.error_code in NOT_READY else answer
 
     raw.call(FindCoordinatorRequest(key=group, key_type=0), 1)
-    return eventually(answered, waiting_for="a coordinator", within_seconds=30)
+    return eventually(answered, waiting_for="a coordinator")
 
 
 def member(scene: Scene, **fields: Any) -> str:
@@ -99,7 +99,7 @@ def committed(
         return None if part.error_code in NOT_READY else part
 
     scene.call(FindCoordinatorRequest(key=scene.name, key_type=0), 1)
-    return Told(eventually(answered, waiting_for="a coordinator", within_seconds=30).error_code)
+    return Told(eventually(answered, waiting_for="a coordinator").error_code)
 
 
 @provokes(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -219,7 +219,7 @@ def beat(scene: Scene, who: str = "m", epoch: int = 0, **fields: Any) -> Any:
         return None if answer.error_code in NOT_READY else answer
 
     scene.call(FindCoordinatorRequest(key=scene.name, key_type=0), 1)
-    return eventually(answered, waiting_for="a coordinator", within_seconds=30)
+    return eventually(answered, waiting_for="a coordinator")
 
 
 def told_of(answer: Any) -> Told:

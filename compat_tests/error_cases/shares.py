@@ -33,7 +33,7 @@ def joined(scene: Scene, topic: str) -> None:
         assert answer.error_code in {0, *NOT_READY}, answer
         return answer.assignment is not None and bool(answer.assignment.topic_partitions)
 
-    eventually(beaten, waiting_for="the assignment", within_seconds=30)
+    eventually(beaten, waiting_for="the assignment")
 
 
 def topic_id(scene: Scene, topic: str) -> UUID:

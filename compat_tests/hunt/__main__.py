@@ -119,7 +119,7 @@ def _line(sums: dict[str, Any], verdict: Verdict) -> str:
 
 def _summary(sums: dict[str, Any]) -> str:
     turns = sorted(sums["turns"].values(), reverse=True)
-    rows = [f"    {cpu_ms} ms by {work}: {place}" for cpu_ms, work, place in turns]
+    rows = [f"    {cpu_ms} ms by {work}: {place}" for cpu_ms, work, place, _ in turns]
     return "\n".join(
         [
             f"in all {sums['seconds'] / 60:.1f} minutes, {sums['pieces']} pieces,"

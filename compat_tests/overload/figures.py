@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from compat_tests.broker import HOST, Broker
 
 INTERNAL_ERRORS = "kawal_internal_errors_total"
-TURN = re.compile(r"turn of the event loop took long turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+)")
+TOOK_LONG = "turn of the event loop took long"
+TURN = re.compile(TOOK_LONG + r" turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+) .*\bpiece=(?P<piece>\S+)")
 REQUEST = re.compile(
     r"kawal\.request\S*: (?P<api>\S+) .*client=(?P<client>\S+) .*total_ms=(?P<total>[\d.]+)(?P<phases>.*)"
 )
@@ -83,12 +84,17 @@ class Turn(NamedTuple):
     """The API or kind of work that took the most of it."""
     place: str
     """The end of its stack."""
+    piece: str = ""
+    """The longest piece of work in it."""
 
 
 def long_turns(log: str) -> list[Turn]:
-    """Return the turns over the limit in a server's output, those that took the most processor time first."""
+    """Return the turns in a server's output, those that took the most processor time first.
+
+    The server logs those that took more processor than its limit, and those that were stopped for long.
+    """
     found = [
-        Turn(int(match["cpu"]), match["work"], line[-PLACE_CHARS:])
+        Turn(int(match["cpu"]), match["work"], line[-PLACE_CHARS:], match["piece"])
         for line in log.splitlines()
         if (match := TURN.search(line))
     ]

@@ -60,7 +60,7 @@ def measure_partitions(
     broker.kill()
     began = time.monotonic()
     broker.restart()
-    eventually(lambda: answers_api_versions(broker.port), waiting_for="an answer", within_seconds=30)
+    eventually(lambda: answers_api_versions(broker.port), waiting_for="an answer")
     ready_again = time.monotonic() - began
     with raw_client(broker) as client:
         _check(client, topics, each, written)

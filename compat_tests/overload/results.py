@@ -50,6 +50,8 @@ class Figures:
     """The most processor time of the event loop between a good client's request and its answer."""
     own_ms: float = 0.0
     """The longest round of a good client by itself, however late it began."""
+    own_p98_ms: float = 0.0
+    """The rounds by themselves, but for those in which a busy machine stopped a process."""
     waited_for_core: float = 0.0
     """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
     memory_before: float = 0.0

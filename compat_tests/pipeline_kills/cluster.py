@@ -49,7 +49,6 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
         eventually(
             lambda: "I have been elected leader" in master_log.read_text(),
             waiting_for="the master",
-            within_seconds=60,
         )
         worker = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy.worker.Worker"]
         for number in range(WORKERS):
@@ -65,7 +64,6 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
         eventually(
             lambda: master_log.read_text().count("Registering worker") == WORKERS,
             waiting_for="both workers",
-            within_seconds=60,
         )
         yield address, [process.pid for process in started[1:]]
     finally:

@@ -155,7 +155,7 @@ def late_data(ground: Ground) -> None:
     two_hours_ago_ms = int(time.time() * 1000) - 7_200_000
     for number in range(10, 15):
         producer.produce(ground.topic, b'{"n":%d}' % number, partition=0, timestamp=two_hours_ago_ms)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     assert ground.job.run_here()["late"] == 5
     ground.must_be_equal(rows=15)
 

@@ -63,7 +63,7 @@ class Worker:
         """Let it leave; kill it if it does not within half a minute."""
         self._process.send_signal(signal.SIGTERM)
         try:
-            self._process.wait(30)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self.kill()
 
@@ -96,7 +96,7 @@ class WorkerPool:
             for worker in self._workers:
                 worker.leave()
         tell(f"{time.monotonic() - began:.1f} s for {self._jobs} jobs, {len(self._all)} workers started")
-        eventually(self._all_left, waiting_for="no worker to be Running", within_seconds=60)
+        eventually(self._all_left, waiting_for="no worker to be Running")
         return judge(
             (note for worker in self._all for note in notes_of(worker.notes)),
             self._jobs,
@@ -118,7 +118,7 @@ class WorkerPool:
         resource = ConfigResource(ResourceType.GROUP, GROUP, incremental_configs=entries)
         admin = admin_of(self._broker)
         for future in admin.incremental_alter_configs([resource]).values():
-            future.result(20)
+            future.result(60)
 
     def _produce(self, part: int) -> None:
         """Produce one part of the jobs, of SERVER_KILLS + 1."""
