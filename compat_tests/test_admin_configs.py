@@ -75,7 +75,7 @@ def test_topic_configs_change_by_operation(admin: Any, make_topic: MakeTopic) ->
 
 def test_a_smaller_message_size_holds_at_once(admin: Any, broker: Broker, make_topic: MakeTopic) -> None:
     topic = make_topic()
-    producer = make_producer(broker, message_timeout_ms=5_000)
+    producer = make_producer(broker, message_timeout_ms=30_000)
     assert delivery_error(producer, topic, b"x" * 7_000) == 0
     alter(admin, ResourceType.TOPIC, topic, ("max.message.bytes", SET, "6000"))
     wait_for(admin, ResourceType.TOPIC, topic, "max.message.bytes", ("6000", DYNAMIC_TOPIC))
@@ -113,7 +113,7 @@ def test_good_and_bad_topics_in_one_request(admin: Any, make_topic: MakeTopic) -
     futures = admin.incremental_alter_configs(resources)
     codes = {}
     for resource in resources:
-        error = futures[resource].exception(15)
+        error = futures[resource].exception(60)
         codes[resource.name] = error.args[0].code() if error else 0
     assert codes == {
         topic: 0,
@@ -175,7 +175,7 @@ def test_topics_follow_what_the_server_is_told(start_broker: StartBroker) -> Non
         assert incremental(raw, (BROKER, EVERY_NODE, [("message.max.bytes", 0, "6000")])) == [(0, None)]
     wait_for(admin, ResourceType.TOPIC, "follows", "max.message.bytes", ("6000", DYNAMIC_DEFAULT))
     wait_for(admin, ResourceType.TOPIC, "insists", "max.message.bytes", ("20000", DYNAMIC_TOPIC))
-    producer = make_producer(broker, message_timeout_ms=5_000)
+    producer = make_producer(broker, message_timeout_ms=30_000)
     assert delivery_error(producer, "follows", b"x" * 7_000) == KafkaError.MSG_SIZE_TOO_LARGE
     assert delivery_error(producer, "insists", b"x" * 7_000) == 0
     alter(admin, ResourceType.BROKER, "1", ("message.max.bytes", SET, "9000"))

@@ -43,7 +43,7 @@ def test_defaults_for_topics_come_from_the_broker(start_broker: StartBroker) -> 
         log_message_timestamp_type="LogAppendTime",
     )
     assert created_partitions(broker, "defaulted") == 2
-    producer = make_producer(broker, topic_metadata_propagation_max_ms=500, message_timeout_ms=3_000)
+    producer = make_producer(broker, topic_metadata_propagation_max_ms=500, message_timeout_ms=30_000)
     assert delivery_error(producer, "defaulted", b"x" * 7_000) == KafkaError.MSG_SIZE_TOO_LARGE
     assert delivery_error(producer, "defaulted", b"x" * 5_000) == 0
     unknown = delivery_error(producer, "never-made", b"v")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("client", list(COMMANDS), scope="module")
 TIMEOUT_MS = 1_000
 """The least that librdkafka accepts."""
 
-WAIT_MS = {"kawal": 2_000, "kafka": 13_000}
+WAIT_MS = {"kawal": 5_000, "kafka": 13_000}
 """Kafka looks for overdue transactions every ten seconds."""
 
 
@@ -76,13 +76,13 @@ def test_what_is_consumed_and_what_is_produced_are_committed_together(
     target, group = f"{topic}-copy", f"{topic}-group"
     create_topic(broker, target)
     feeder = make_producer(broker, transactional_id=f"{topic}-feeder")
-    feeder.init_transactions(20)
+    feeder.init_transactions(60)
     for number in range(4):
         feeder.begin_transaction()
         for value in range(5):
             feeder.produce(topic, f"{number}-{value}", partition=0)
         feeder.flush(60)
-        feeder.abort_transaction(20) if number == 1 else feeder.commit_transaction(20)
+        feeder.abort_transaction(60) if number == 1 else feeder.commit_transaction(60)
     copied = ask(program, broker, "copy", topic, target=target, group=group, count=15)
     assert copied == {"copied": 15}
     expected = [f"{number}-{value}!" for number in (0, 2, 3) for value in range(5)]

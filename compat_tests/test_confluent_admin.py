@@ -62,7 +62,7 @@ def test_topics_are_created_described_and_deleted(admin: Any, topic: str) -> Non
 def test_each_topic_of_a_request_has_its_own_answer(admin: Any, topic: str) -> None:
     good, bad = NewTopic(f"{topic}-good", 1, 1), NewTopic(f"{topic}-bad", 1, 9)
     futures = admin.create_topics([good, bad, NewTopic("no/slash", 1, 1)])
-    assert {name: error_code(partial(future.result, 15)) for name, future in futures.items()} == {
+    assert {name: error_code(partial(future.result, 60)) for name, future in futures.items()} == {
         good.topic: 0,
         bad.topic: KafkaError.INVALID_REPLICATION_FACTOR,
         "no/slash": KafkaError.TOPIC_EXCEPTION,
@@ -154,7 +154,7 @@ def test_offsets_are_listed_by_every_specification(admin: Any, broker: Broker, m
     partition = TopicPartition(topic, 0)
 
     def listed(spec: Any) -> tuple[int, int]:
-        found = admin.list_offsets({partition: spec}, request_timeout=10)[partition].result(60)
+        found = admin.list_offsets({partition: spec}, request_timeout=60)[partition].result(60)
         return found.offset, found.timestamp
 
     assert listed(OffsetSpec.earliest()) == (0, -1)

@@ -42,7 +42,7 @@ def test_the_console_consumer_commits_and_goes_on(
 ) -> None:
     topic = make_topic()
     fill(broker, topic, partitions=1, count=4)
-    options = ["--topic", topic, "--group", topic, "--from-beginning", "--timeout-ms", "20000"]
+    options = ["--topic", topic, "--group", topic, "--from-beginning", "--timeout-ms", "60000"]
     for wanted in (["0:0", "0:1"], ["0:2", "0:3"]):
         printed = tool(
             broker, "consumer.ConsoleConsumer", *options, "--max-messages", "2",
@@ -57,7 +57,7 @@ def test_groups_are_listed_described_reset_and_deleted(broker: Broker, make_topi
     fill(broker, topic, partitions=1, count=5)
     tool(
         broker, "consumer.ConsoleConsumer", "--topic", topic, "--group", topic, "--from-beginning",
-        "--max-messages", "5", "--timeout-ms", "20000",
+        "--max-messages", "5", "--timeout-ms", "60000",
     )  # fmt: skip
     assert [topic] in groups(broker, "--list")
     head, row = groups(broker, "--describe", "--group", topic)

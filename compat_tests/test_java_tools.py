@@ -67,7 +67,7 @@ def test_the_console_tools_round_trip_keys_headers_and_values(broker: Broker, ma
     partition = sizes.index(2)
     printed = tool(
         broker, "consumer.ConsoleConsumer", "--topic", topic, "--partition", str(partition), "--offset", "0",
-        "--max-messages", "2", "--timeout-ms", "20000",
+        "--max-messages", "2", "--timeout-ms", "60000",
         *[part for property_ in printer for part in ("--formatter-property", property_)],
     )  # fmt: skip
     assert printed == [

@@ -149,7 +149,7 @@ def test_new_partitions_take_records(admin: Any, broker: Broker, make_topic: Mak
     admin.create_partitions({topic: 2})
     eventually(lambda: partition_count(admin, topic) == 2, waiting_for="the second partition")
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap)) as producer:
-        assert producer.send(topic, b"v", partition=1).get(20).offset == 0
+        assert producer.send(topic, b"v", partition=1).get(60).offset == 0
 
 
 def test_deleted_topics_go_and_come_back_empty_with_another_id(
@@ -157,7 +157,7 @@ def test_deleted_topics_go_and_come_back_empty_with_another_id(
 ) -> None:
     first = create(admin, topic, num_partitions=1)
     with closing(KafkaProducer(bootstrap_servers=broker.bootstrap)) as producer:
-        producer.send(topic, b"v").get(20)
+        producer.send(topic, b"v").get(60)
     assert admin.delete_topics([topic])["topics"][0]["topic_id"] == first["topic_id"]
     eventually(lambda: topic not in admin.list_topics(), waiting_for="the topic to go")
     with pytest.raises(UnknownTopicOrPartitionError):

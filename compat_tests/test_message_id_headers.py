@@ -63,7 +63,7 @@ def test_java_sees_the_ids_and_the_ledgers(start_broker: StartBroker, topic: str
     count = 21 if isolation == "read_committed" else 22
     printed = tool(
         broker, "consumer.ConsoleConsumer", "--topic", topic, "--partition", "0", "--offset", "0",
-        "--max-messages", str(count), "--timeout-ms", "20000", "--isolation-level", isolation,
+        "--max-messages", str(count), "--timeout-ms", "60000", "--isolation-level", isolation,
         "--formatter-property", "print.headers=true", "--formatter-property", "print.offset=true",
     )  # fmt: skip
     ids = {}
@@ -76,7 +76,7 @@ def test_java_sees_the_ids_and_the_ledgers(start_broker: StartBroker, topic: str
     ledgers = 1 + max(int(message_id.split(":")[0]) for message_id in ids.values())
     rows = tool(
         broker, "consumer.ConsoleConsumer", "--topic", LEDGERS, "--partition", "0", "--offset", "0",
-        "--max-messages", str(ledgers), "--timeout-ms", "30000",
+        "--max-messages", str(ledgers), "--timeout-ms", "60000",
         "--formatter-property", "print.key=true",
     )  # fmt: skip
     told = dict(row.split("\t") for row in rows)

@@ -242,7 +242,7 @@ def test_a_transaction_over_a_split_is_read_as_a_whole_or_not_at_all(
 ) -> None:
     topic = make_topic(**SPLITTING)
     producer = make_producer(broker, transactional_id=f"{topic}-tx", metadata_max_age_ms=1_000)
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     sent: dict[bytes, int] = dict.fromkeys(KEYS, 0)
     for number, commits in enumerate((True, False, True, True, False, True)):
         producer.begin_transaction()
@@ -254,10 +254,10 @@ def test_a_transaction_over_a_split_is_read_as_a_whole_or_not_at_all(
             if half == 0:
                 split(broker, topic, number)
         if commits:
-            producer.commit_transaction(30)
+            producer.commit_transaction(60)
             sent = {key: count + 2 for key, count in sent.items()}
         else:
-            producer.abort_transaction(30)
+            producer.abort_transaction(60)
     seen = Seen()
     settings = {"group_protocol": "consumer", "isolation_level": "read_committed", "metadata_max_age_ms": 500}
     with group_consumer(broker, f"{topic}-g", topic, **settings) as consumer:

@@ -123,7 +123,7 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
     # A run on a busy machine takes longer than the minute after which an open transaction is aborted.
     settings = {"transactional.id": f"t-{topic}", "transaction.timeout.ms": 600_000}
     producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
-    producer.init_transactions(30)
+    producer.init_transactions(60)
 
     def write(numbers: range) -> None:
         producer.begin_transaction()
@@ -132,11 +132,11 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
         assert producer.flush(60) == 0
 
     write(range(10))
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
     write(range(10, 20))
-    producer.abort_transaction(30)
+    producer.abort_transaction(60)
     write(range(20, 30))
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
     write(range(30, 40))
     job = PipelineJob(tmp_path, broker, topic)
     job.file.write_text(job.file.read_text().replace("[job]\n", '[job]\nmetrics_file = "land.prom"\n'))
@@ -144,7 +144,7 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
     assert job.run_here()["rows"] == 20
     assert numbers_of(job) == committed
     assert 'kawal_pipe_rows{job="land-t"} 20.0' in (tmp_path / "land.prom").read_text()
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
     assert job.run_here()["rows"] == 10
     assert numbers_of(job) == [*committed, *range(30, 40)]
     [partition] = audited(job)

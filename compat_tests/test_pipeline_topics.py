@@ -162,11 +162,11 @@ def test_a_group_goes_on_at_the_target_where_it_was_at_the_source(
 ) -> None:
     topic = make_topic(1)
     transactional = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": f"t-{topic}"})
-    transactional.init_transactions(10)
+    transactional.init_transactions(60)
     for number in range(20):  # each with a marker behind it: the offsets of the copy are others
         transactional.begin_transaction()
         transactional.produce(topic, b'{"n":%d}' % number, partition=0)
-        transactional.commit_transaction(10)
+        transactional.commit_transaction(60)
     group = f"movers-{topic}"
     reader = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
     reader.commit(offsets=[TopicPartition(topic, 0, 14)], asynchronous=False)

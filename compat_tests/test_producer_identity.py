@@ -111,11 +111,11 @@ def test_numbers_of_transactions_follow_their_outcome(start_broker: StartBroker)
     broker = start_broker()
     create_topic(broker, "t", 1, {"kawal.dedup": "seqno"})
     producer = make_producer(broker, transactional_id="tx")
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     for attempt in range(3):
         producer.begin_transaction()
         assert send(producer, "t", "a", range(5), 0) == [None] * 5
-        producer.abort_transaction(30) if attempt == 0 else producer.commit_transaction(30)
+        producer.abort_transaction(60) if attempt == 0 else producer.commit_transaction(60)
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -159,7 +159,7 @@ def test_readers_pass_over_very_many_batches_of_nothing_but_repetitions(
     identity = {"transactional_id": "tx"} if transactional else {"enable_idempotence": True}
     producer = make_producer(broker, batch_num_messages=1, **identity)
     if transactional:
-        producer.init_transactions(30)
+        producer.init_transactions(60)
         producer.begin_transaction()
     assert send(producer, "t", "a", range(1), 0) == [None]
     for _ in range(3_000):
@@ -167,7 +167,7 @@ def test_readers_pass_over_very_many_batches_of_nothing_but_repetitions(
     assert producer.flush(60) == 0
     assert send(producer, "t", "a", range(1, 3), 0) == [None, None]
     if transactional:
-        producer.commit_transaction(30)
+        producer.commit_transaction(60)
     for settings in (
         {},
         {"fetch_max_bytes": 1_000, "message_max_bytes": 1_000, "fetch_message_max_bytes": 100},

@@ -172,7 +172,7 @@ def test_a_group_is_reset_to_offsets_ends_and_times(broker: Broker, jobs: str) -
     assert described(broker, jobs)["partitions"][0]["start"] == 5
     printed = run_java(
         f"{TOOLS}.consumer.ConsoleShareConsumer", "--bootstrap-server", broker.bootstrap, "--topic", jobs,
-        "--group", jobs, "--max-messages", "15", "--timeout-ms", "20000",
+        "--group", jobs, "--max-messages", "15", "--timeout-ms", "60000",
     ).stdout.splitlines()  # fmt: skip
     assert printed == [f"{number}" for number in range(5, 20)]
 

@@ -71,7 +71,7 @@ def test_a_session_waits_and_is_woken(broker: Broker, raw: RawClient, make_topic
     topic = make_topic(partitions=2)
     session = opened(raw, topic, 0, 0)
     waiting = follow_up(session, 1)
-    waiting.max_wait_ms = 15_000
+    waiting.max_wait_ms = 1_000_000
     raw.send(waiting, 12)
     with raw_client(broker) as other:
         produce(other, topic, Batch(), partition=1)

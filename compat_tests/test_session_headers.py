@@ -43,12 +43,12 @@ def test_a_transaction_has_the_headers_of_its_id_and_kafka_python_those_of_its_c
     broker = start_broker()
     create_topic(broker, "t", 1, {"kawal.session.headers": HEADERS})
     producer = make_producer(broker, client_id="gw", transactional_id="tx")
-    producer.init_transactions(30)
+    producer.init_transactions(60)
     producer.begin_transaction()
     producer.produce("t", b"a", partition=0)
-    producer.commit_transaction(30)
+    producer.commit_transaction(60)
     other: Any = KafkaProducer(bootstrap_servers=broker.bootstrap, client_id="gw")
-    assert other.send("t", b"b", partition=0).get(30).offset == 2
+    assert other.send("t", b"b", partition=0).get(60).offset == 2
     other.close()
     with open_consumer(broker) as consumer:
         found = read(consumer, "t", 2)

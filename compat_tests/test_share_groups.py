@@ -148,7 +148,7 @@ def test_the_console_share_consumer_reads(broker: Broker, make_topic: MakeTopic)
     produce(make_producer(broker), topic, numbered(3))
     printed = run_java(
         f"{TOOLS}.consumer.ConsoleShareConsumer", "--bootstrap-server", broker.bootstrap, "--topic", topic,
-        "--group", topic, "--max-messages", "3", "--timeout-ms", "20000",
+        "--group", topic, "--max-messages", "3", "--timeout-ms", "60000",
     ).stdout.splitlines()  # fmt: skip
     assert printed == ["0", "1", "2"]
 

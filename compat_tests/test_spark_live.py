@@ -20,7 +20,7 @@ from compat_tests.spark import in_real_time, number_stream, run_available, spark
 from compat_tests.topics import create_topic, delete_topic, grow_topic
 from compat_tests.waiting import eventually
 
-WITHIN = 20
+WITHIN = 60
 READERS = 8
 
 

@@ -101,9 +101,7 @@ def test_a_running_query_sees_new_rows_and_new_partitions(
         eventually(lambda: seen() == set(range(5)), waiting_for="five rows")
         grow_topic(broker, topic, 2)
         numbers(broker, topic, 5, 5, partition=1)
-        eventually(
-            lambda: seen() == set(range(10)), waiting_for="rows of the new partition", within_seconds=30
-        )
+        eventually(lambda: seen() == set(range(10)), waiting_for="rows of the new partition")
     finally:
         query.stop()
 

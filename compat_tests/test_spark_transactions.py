@@ -12,7 +12,7 @@ from compat_tests.confluent import make_producer
 from compat_tests.conftest import MakeTopic
 from compat_tests.spark import run_available, spark_session
 
-WITHIN = 20
+WITHIN = 60
 
 
 @pytest.fixture(scope="module")

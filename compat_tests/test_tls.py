@@ -86,7 +86,7 @@ def by_kafka_python(bootstrap: str, certificates: Certificates, topic: str, mutu
     }
     producer = KafkaProducer(**settings)
     for value in VALUES:
-        producer.send(topic, value).get(30)
+        producer.send(topic, value).get(60)
     producer.close()
     consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=30_000, **settings)
     found = [next(consumer).value for _ in VALUES]

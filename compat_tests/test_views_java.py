@@ -41,12 +41,12 @@ def console(broker: Broker, topic: str, *arguments: str) -> list[Told]:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "nothing"])
 def test_the_console_consumer_reads_each_kind_of_view(world: Kinds, kind: str) -> None:
     wanted = world.shown(kind)
-    limits = ["--max-messages", str(len(wanted)), "--timeout-ms", "30000"]
+    limits = ["--max-messages", str(len(wanted)), "--timeout-ms", "60000"]
     assert console(world.broker, world.topic(kind), "--from-beginning", *limits) == wanted
 
 
 def test_the_console_consumer_finds_nothing_and_ends(world: Kinds) -> None:
-    place = ["--partition", "0", "--offset", "earliest", "--timeout-ms", "700"]
+    place = ["--partition", "0", "--offset", "earliest", "--timeout-ms", "6000"]
     assert console(world.broker, world.topic("nothing"), *place) == []
     assert console(world.broker, world.topic("head"), *place) == world.shown("head", 0)
 
@@ -60,7 +60,7 @@ def test_tools_describe_a_view_and_tell_its_ends(world: Kinds) -> None:
         f"{name}:{index}:200" for index in (0, 1)
     ]
     group = ["--group", "java-console", "--from-beginning", "--max-messages", str(len(world.shown("late")))]
-    console(world.broker, name, *group, "--timeout-ms", "30000")
+    console(world.broker, name, *group, "--timeout-ms", "60000")
     told_of = tool(
         world.broker, "consumer.group.ConsumerGroupCommand", "--describe", "--group", "java-console"
     )

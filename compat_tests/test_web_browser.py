@@ -112,7 +112,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             read += [message for message in [consumer.poll(60)] if message is not None]
         consumer.commit(message=read[0], asynchronous=False)
     transactional = make_producer(broker, transactional_id=NAMES["transaction"])
-    transactional.init_transactions(20)
+    transactional.init_transactions(60)
     queue_changes.move(broker.bootstrap, NAMES["queue"], [queue_changes.Move(TOPIC, 0, None, 0)])
     yield origin
     broker.stop()

@@ -24,6 +24,9 @@ class Note(NamedTuple):
     """GOT: the first offset. COMMITTED: the next one to read."""
     last: int
     """GOT: the last offset of an unbroken run."""
+    since: float
+    """GOT: a moment before the member was given the partition, and so before it asked where to begin.
+    COMMITTED: before it asked for the commit."""
 
 
 class Notebook:
@@ -33,10 +36,11 @@ class Notebook:
         self._file = path.open("a", buffering=1)
         self._lock = Lock()
 
-    def write(self, life: str, what: str, partition: int, first: int, last: int) -> None:
+    def write(self, life: str, what: str, partition: int, first: int, last: int, since: float) -> None:
         """Write a note with the current time."""
         with self._lock:
-            self._file.write(f"{time.monotonic():.6f} {life} {what} {partition} {first} {last}\n")
+            moment = time.monotonic()
+            self._file.write(f"{moment:.6f} {life} {what} {partition} {first} {last} {since:.6f}\n")
 
     def close(self) -> None:
         """Close the file."""
@@ -47,5 +51,5 @@ def notes_of(path: Path) -> Iterator[Note]:
     """Yield the notes of one process; the last line may be cut, since it was killed."""
     for line in path.read_text().splitlines(keepends=True):
         if line.endswith("\n"):
-            moment, life, what, *numbers = line.split()
-            yield Note(float(moment), life, what, *map(int, numbers))
+            moment, life, what, partition, first, last, since = line.split()
+            yield Note(float(moment), life, what, int(partition), int(first), int(last), float(since))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -58,21 +59,25 @@ def check_partition(partition: int, end: int, notes: list[Note]) -> int:
     seen = bytearray(end)
     deliveries = 0
     next_of: dict[str, int] = {}
-    committed, by = 0, ""
+    moments: list[float] = []
+    commits = [(0, "")]
+    """The largest commit, and whose it is, before the first of these moments, and from each on."""
     for note in notes:
         if note.what == COMMITTED:
-            if note.first > committed:
-                committed, by = note.first, note.life
+            moments.append(note.moment)
+            commits.append(max(commits[-1], (note.first, note.life), key=lambda commit: commit[0]))
             continue
         deliveries += note.last + 1 - note.first
         seen[note.first : note.last + 1] = b"\x01" * (note.last + 1 - note.first)
         # A member that goes on in its own life may have been thrown out without knowing it yet; its commits
-        # are refused. But a member that begins, begins at what others have committed; its own last commit may
-        # have been tried again until after it had asked.
+        # are refused. But a member that begins, begins at what others have committed before it asked; its own
+        # last commit may have been tried again until after it had asked. A busy machine may stop a member for
+        # longer than its session between its question and this note.
+        committed, by = commits[bisect(moments, note.since)]
         begins = next_of.get(note.life) != note.first and by != note.life
         assert not begins or note.first >= committed, (
-            f"partition {partition}: {note.life} began at {note.first} at {note.moment}, after {by} had"
-            f" committed {committed}; before it: {story(notes, note)}"
+            f"partition {partition}: {note.life} began at {note.first} at {note.moment}, and had asked"
+            f" where after {note.since}, when {by} had committed {committed}; before it: {story(notes, note)}"
         )
         next_of[note.life] = note.last + 1
     missing = seen.count(0)

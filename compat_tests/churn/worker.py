@@ -92,11 +92,12 @@ def live_again_and_again(
         number += 1
         life = f"{name}-{number}"
         with told(life):
+            given = Given(time.monotonic())
             consumer = LIBRARIES[library](broker, group_id, topics, Settings(session_ms=SESSION_MS))
             until = time.monotonic() + chance.uniform(*LIFE_SECONDS)
             try:
                 while time.monotonic() < until and not stopping.is_set():
-                    step(consumer, life, notebook, topics)
+                    step(consumer, life, notebook, topics, given)
             finally:
                 consumer.close()
         stopping.wait(chance.uniform(0, AWAY_SECONDS_MAX))
@@ -111,13 +112,37 @@ def told(life: str) -> Iterator[None]:
         print(f"{life} ends: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
-def step(consumer: Library, life: str, notebook: Notebook, topics: list[str]) -> None:
+class Given:
+    """For each partition that a member holds, a moment before it was given that.
+
+    Some libraries go on with a rebalance while they commit, so that is the last look without the partition.
+    """
+
+    def __init__(self, born: float) -> None:
+        self._looked = born
+        self._since: dict[Place, float] = {}
+
+    def since(self, place: Place) -> float:
+        """Return the moment for a partition that the member has, or has had since the last look."""
+        return self._since.get(place, self._looked)
+
+    def look(self, consumer: Library) -> set[Place]:
+        """Return what it holds."""
+        now = time.monotonic()
+        held = set(consumer.held())
+        self._since = {place: self.since(place) for place in held}
+        self._looked = now
+        return held
+
+
+def step(consumer: Library, life: str, notebook: Notebook, topics: list[str], given: Given) -> None:
     """Poll once, note what came, commit it, note that."""
     following: dict[Place, int] = {}
     for first, last in runs(list(consumer.poll())):
-        notebook.write(life, GOT, numbered(topics, (first.topic, first.partition)), first.offset, last.offset)
-        following[first.topic, first.partition] = last.offset + 1
-    held = set(consumer.held())
+        place = (first.topic, first.partition)
+        notebook.write(life, GOT, numbered(topics, place), first.offset, last.offset, given.since(place))
+        following[place] = last.offset + 1
+    held = given.look(consumer)
     following = {place: offset for place, offset in following.items() if place in held}
     if not following:
         return
@@ -130,7 +155,7 @@ def step(consumer: Library, life: str, notebook: Notebook, topics: list[str]) ->
     if time.monotonic() - began > SURE_WITHIN_SECONDS or held != set(consumer.held()):
         return
     for place, offset in following.items():
-        notebook.write(life, COMMITTED, numbered(topics, place), offset, offset)
+        notebook.write(life, COMMITTED, numbered(topics, place), offset, offset, began)
 
 
 def numbered(topics: list[str], place: Place) -> int:

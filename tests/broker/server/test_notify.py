@@ -18,7 +18,7 @@ def test_the_state_arrives_at_the_socket_that_was_named(tmp_path: Path, kind: st
     name = str(tmp_path / "notify") if kind == "path" else f"@{tmp_path}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
         supervisor.bind(name if kind == "path" else f"\0{tmp_path}")
-        supervisor.settimeout(5)
+        supervisor.settimeout(60)
         tell_supervisor(READY, {"NOTIFY_SOCKET": name})
         tell_supervisor(STOPPING, {"NOTIFY_SOCKET": name})
         assert [supervisor.recv(100) for _ in range(2)] == [b"READY=1", b"STOPPING=1"]

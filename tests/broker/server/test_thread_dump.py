@@ -76,7 +76,7 @@ def test_the_signal_makes_a_dump_and_the_process_goes_on(
     for _ in range(2):
         # To this thread only: others of the test run do not block the signal.
         signal.pthread_kill(waiting.thread_id, signal.SIGQUIT)
-        assert dumped.acquire(timeout=10)
+        assert dumped.acquire(timeout=60)
     waiting.stop()
     assert not dumped.acquire(blocking=False)
 

@@ -151,9 +151,9 @@ def test_the_thread_sleeps_until_a_turn_begins_and_ends_when_told_to() -> None:
 
     scene.watchdog.look = look  # type: ignore[method-assign]
     scene.watchdog.start()
-    assert slept.wait(10)
+    assert slept.wait(60)
     scene.turns.begin(scene.turns.sockets)
-    assert woken.wait(10)
+    assert woken.wait(60)
     scene.turns.end()
     scene.watchdog.stop()
     assert scene.turns.on_slow is None

@@ -34,6 +34,7 @@ class FakeLink:
         self.address = address
         self.answer = answer
         self.closed = False
+        self.asked = threading.Event()
         self.aborted = threading.Event()
 
     def call(self, request: Any, version: int) -> Any:
@@ -43,7 +44,8 @@ class FakeLink:
 
         over.check(api_of(request), request)
         if self.answer == "wait":
-            self.aborted.wait(5)
+            self.asked.set()
+            self.aborted.wait(60)
             raise LinkLost("lost")
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -156,9 +158,12 @@ def test_work_that_is_cancelled_has_its_connections_ended() -> None:
     brokers = Brokers("wait")
 
     async def work(kafka: Any) -> None:
-        with trio.move_on_after(0.05) as scope:
-            await kafka.send(METADATA, 12)
-        assert scope.cancelled_caught
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(kafka.send, METADATA, 12)
+            while not brokers.links:
+                await trio.lowlevel.checkpoint()
+            await trio.to_thread.run_sync(brokers.links[0].asked.wait, 60)
+            nursery.cancel_scope.cancel()
 
     run(brokers, work)
     assert brokers.links[0].aborted.is_set()
@@ -170,7 +175,7 @@ def test_work_that_goes_on_after_its_page_sends_nothing_more() -> None:
 
     def long_work() -> None:
         begun.set()
-        left.wait(5)
+        left.wait(60)
         try:
             over = rules()
             assert over is not None
@@ -182,10 +187,10 @@ def test_work_that_goes_on_after_its_page_sends_nothing_more() -> None:
     async def work(kafka: Any) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(kafka.run, long_work)
-            await trio.to_thread.run_sync(begun.wait, 5)
+            await trio.to_thread.run_sync(begun.wait, 60)
             nursery.cancel_scope.cancel()
         left.set()
-        await trio.to_thread.run_sync(ended.wait, 5)
+        await trio.to_thread.run_sync(ended.wait, 60)
 
     run(Brokers(), work)
     assert "has been left" in str(seen[0])

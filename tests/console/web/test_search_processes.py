@@ -138,7 +138,7 @@ def test_more_searches_than_there_may_be_processes_wait_and_one_that_is_left_wai
     with pytest.raises(CommandError, match="before its turn"):
         processes.run(a_job(bounds=left()))
     first.leave()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 

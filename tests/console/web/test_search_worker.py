@@ -61,8 +61,8 @@ def other_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     thread.start()
     yield ours
     ours.close()
-    thread.join(20)
-    assert ended.wait(20)
+    thread.join(60)
+    assert ended.wait(60)
     assert not thread.is_alive()
 
 
@@ -113,7 +113,7 @@ def test_it_ends_when_there_is_nothing_to_do() -> None:
     ended = threading.Event()
     thread = threading.Thread(target=Worker(theirs, ended.set, 0).run, daemon=True)
     thread.start()
-    thread.join(20)
+    thread.join(60)
     assert ended.is_set()
     assert not thread.is_alive()
     ours.close()

@@ -33,6 +33,6 @@ def test_a_silence_is_broken_by_what_goes_on(
 
     monkeypatch.setattr(Stage, "say", tell)
     with stage.doing("starting Spark"), stage.never_silent():
-        assert said.wait(10)
+        assert said.wait(60)
     assert stage.busy_with == "starting"
     assert "…        starting Spark" in capsys.readouterr().out
