@@ -9,7 +9,7 @@ from compat_tests.broker import Broker
 
 
 def kcat(
-    broker: Broker, *arguments: str, stdin: bytes = b"", succeed: bool = True, timeout_seconds: float = 30
+    broker: Broker, *arguments: str, stdin: bytes = b"", succeed: bool = True, timeout_seconds: float = 120
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `kcat -b BROKER ARGUMENTS`. With `succeed`, an exit code other than 0 fails the test."""
     program = shutil.which("kcat")

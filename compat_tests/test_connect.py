@@ -162,7 +162,7 @@ def test_lines_go_from_file_to_file_over_restarts_of_worker_and_broker(
     wait_for_lines(worker, sink, 500)
     assert policies(broker) == dict.fromkeys(STATE_TOPICS, "compact")
 
-    worker.process.terminate(within_seconds=30)
+    worker.process.terminate(within_seconds=60)
     broker.kill()
     broker.restart()
     write(source, 500, 500)
@@ -172,7 +172,7 @@ def test_lines_go_from_file_to_file_over_restarts_of_worker_and_broker(
         worker.wait_until_running(name)
     wait_for_lines(worker, sink, 1_000)
     assert sorted(worker.call("GET", "/connectors")) == ["sink", "source"]
-    worker.process.terminate(within_seconds=30)
+    worker.process.terminate(within_seconds=60)
 
 
 def committed_lines(broker: Broker) -> list[str]:
@@ -243,4 +243,4 @@ def test_an_exactly_once_source_sends_each_line_once_although_its_worker_is_kill
         last=lambda: f"{missing(broker, 4_000)}\n{worker.process.tail()}",
     )
     assert committed_lines(broker)[:4_000] == [f"line {number}" for number in range(4_000)]
-    worker.process.terminate(within_seconds=30)
+    worker.process.terminate(within_seconds=60)

@@ -58,4 +58,4 @@ def test_lines_go_from_file_to_file_over_sasl_ssl(
     assert policies(broker) == dict.fromkeys(STATE_TOPICS, "compact")
     write(source, 500, 500)
     wait_for_lines(worker, sink, 1_000)
-    worker.process.terminate(within_seconds=30)
+    worker.process.terminate(within_seconds=60)

@@ -83,7 +83,7 @@ def console_consumer(
     try:
         yield lambda: set(process.output().split())
     finally:
-        process.terminate(within_seconds=30)
+        process.terminate(within_seconds=60)
 
 
 def test_both_protocols_of_java_share_a_group_with_other_libraries(

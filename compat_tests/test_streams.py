@@ -139,14 +139,14 @@ def test_words_are_counted_over_restarts_of_application_and_broker(
     wait_for_counts(broker, application, words)
     assert internal_topics(broker) == {"repartition": "delete", "changelog": "compact"}
 
-    application.process.terminate(within_seconds=30)
+    application.process.terminate(within_seconds=60)
     broker.kill()
     broker.restart()
     words += send_lines(broker, chance, 300)
     application.start()
 
     wait_for_counts(broker, application, words)
-    application.process.terminate(within_seconds=30)
+    application.process.terminate(within_seconds=60)
 
 
 LINES = int(os.environ.get("COMPAT_STREAMS_LINES", "600"))

@@ -68,7 +68,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
         yield address, [process.pid for process in started[1:]]
     finally:
         for process in reversed(started):
-            process.terminate(within_seconds=30)
+            process.terminate(within_seconds=60)
 
 
 def move_to_cluster(edit: Callable[[str, str], None], master: str) -> None:

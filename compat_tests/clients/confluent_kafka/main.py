@@ -33,7 +33,7 @@ from compat_tests.clients.contract import (
     until,
 )
 
-WITHIN = 20
+WITHIN = 60
 
 
 def security() -> dict[str, Any]:

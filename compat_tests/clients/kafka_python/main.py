@@ -28,7 +28,7 @@ from compat_tests.clients.contract import (
     until,
 )
 
-WITHIN = 20
+WITHIN = 60
 
 POLL_MS = 5_000
 """Long: a group is joined during a poll, and a poll with records returns at once. kafka-python 3.0.12 forgets

@@ -23,7 +23,7 @@ from compat_tests.clients.contract import (
     until,
 )
 
-WITHIN = 30
+WITHIN = 60
 PROGRAM = shutil.which("kcat") or "/usr/bin/kcat"
 
 BETWEEN_KEY_AND_VALUE = "\x01"
