@@ -78,7 +78,7 @@ def test_health_is_an_answer(broker: Broker) -> None:
 
 
 def test_a_broker_is_measured_and_nothing_is_left(broker: Broker) -> None:
-    words = ["--seconds", "0.3", "--partitions", "2", "--max-megabytes", "20", "--json"]
+    words = ["--seconds", "1.5", "--partitions", "2", "--max-megabytes", "20", "--json"]
     tree = json.loads(kawal(broker, "bench", *words).stdout)
     assert tree["lost_records"] == 0
     assert tree["produce"]["records"] > 0

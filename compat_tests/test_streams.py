@@ -51,8 +51,9 @@ class WordCount:
             "default.key.serde": "org.apache.kafka.common.serialization.Serdes$StringSerde",
             "default.value.serde": "org.apache.kafka.common.serialization.Serdes$StringSerde",
             "auto.offset.reset": "earliest",
-            # Streams does not leave its group when it stops: a restart waits for the session to end.
-            "session.timeout.ms": "6000",
+            # Streams does not leave its group when it stops: a restart waits for the session to end. One that
+            # ends amid the work, since the machine has stopped the process, has words counted twice.
+            "session.timeout.ms": "15000",
             "heartbeat.interval.ms": "1500",
             **self._settings,
         }

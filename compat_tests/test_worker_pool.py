@@ -16,13 +16,13 @@ LOCK_SECONDS = 3.0
 
 
 @pytest.mark.only_kawal(reason="the members' status, and the backlog by its own command")
-@pytest.mark.timeout(300, method="signal")
+@pytest.mark.timeout(600, method="signal")
 def test_every_job_is_processed_and_twice_only_for_a_reason(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:
     broker = start_broker(group_share_min_record_lock_duration_ms="1000")
     pool = WorkerPool(broker, tmp_path, jobs=5_000, lock_seconds=LOCK_SECONDS)
-    verdict = pool.run(within_seconds=200, kill_every_seconds=4.0, tell=print)
+    verdict = pool.run(within_seconds=400, kill_every_seconds=4.0, tell=print)
     wanted = sum(kind_of(job).is_done for job in range(5_000))
     assert verdict.accepted + verdict.unconfirmed >= wanted
     assert verdict.kinds[Kind.KILLER.name] >= 2

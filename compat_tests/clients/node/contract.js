@@ -7,7 +7,7 @@ const NUMBERS_AT_A_TIME = 10; // every 10 ms: about 1,000 a second
 const PAUSE_MS = 10;
 const UNANSWERED_MAX = 200;
 const PATIENCE_MS = 60_000;
-const SILENCE_MS = 3_000; // ends reading to the end with clients that do not tell their position
+const SILENCE_MS = 6_000; // ends reading to the end with clients that do not tell their position
 const PROGRESS_EVERY = 100;
 
 /** The client itself has no such thing. */

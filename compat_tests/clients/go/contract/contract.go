@@ -24,7 +24,7 @@ const (
 
 	// Silence ends reading to the end with clients that do not tell their position: after the last record
 	// there may be offsets without a record.
-	Silence = 3 * time.Second
+	Silence = 6 * time.Second
 
 	progressEvery = 100
 )
