@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from broker.server.logs import BURST
 from compat_tests.broker import Broker
+from compat_tests.configs import BROKER, SET, Line, incremental
 from compat_tests.confluent import make_producer, produce
 from compat_tests.conftest import MakeTopic, StartBroker
 from compat_tests.java import run_java
@@ -24,10 +26,14 @@ from compat_tests.test_share_groups import (
     share_consumer,
     values,
 )
+from compat_tests.times import yardstick_seconds
 from compat_tests.waiting import eventually
+from compat_tests.wire import raw_client
 
-TURN_MS_MAX = 10
-"""The processor time of a turn of the event loop from which on it is logged."""
+TURN_MS = 10
+YARDSTICKS_OF_A_TURN = 0.1
+"""The processor time that a turn of the event loop may take, the larger of both: 30 ms where the yardstick
+takes 0.3 s. In one piece the work takes some hundreds."""
 
 PRIVATE = pytest.mark.only_kawal(reason="asks for what Kafka's APIs do not have")
 
@@ -197,9 +203,9 @@ def test_kafka_is_not_asked_for_what_it_does_not_know(broker: Broker, jobs: str)
 
 @PRIVATE
 def test_a_group_with_very_many_ranges_is_shown_without_stopping_others(start_broker: StartBroker) -> None:
-    broker = start_broker(
-        group_share_max_partition_max_record_locks="10000", kawal_loop_turn_log_ms=f"{TURN_MS_MAX}"
-    )
+    limit_ms = max(TURN_MS, round(1000 * YARDSTICKS_OF_A_TURN * yardstick_seconds()))
+    # Of many long turns the log has the first few alone: there is none before those that are judged.
+    broker = start_broker(group_share_max_partition_max_record_locks="10000", kawal_loop_turn_log_ms="60000")
     configure(
         broker,
         GROUP,
@@ -208,6 +214,9 @@ def test_a_group_with_very_many_ranges_is_shown_without_stopping_others(start_br
         share_record_lock_duration_ms="60000",
     )
     with flood(broker) as records:
+        change: tuple[int, str, list[Line]] = (BROKER, "1", [("kawal.loop.turn.log.ms", SET, f"{limit_ms}")])
+        with raw_client(broker) as raw:
+            assert incremental(raw, change) == [(0, None)]
         (listed,) = rows(broker, "list")
         assert listed["under_way"] == records
         shown = described(broker, GROUP)
@@ -219,9 +228,9 @@ def test_a_group_with_very_many_ranges_is_shown_without_stopping_others(start_br
         assert sum(partition["records"] for partition in changed) == records
     log = (broker.directory / "broker.log").read_text()
     turns = long_turns(log)
-    assert len(turns) == log.count(TOOK_LONG)
     # A turn that the machine has stopped is logged, too, whatever processor it took.
-    assert [turn for turn in turns if turn.cpu_ms >= TURN_MS_MAX and shows_a_queue(turn)] == []
+    assert [turn for turn in turns if turn.cpu_ms >= limit_ms and shows_a_queue(turn)] == []
+    assert len(turns) == log.count(TOOK_LONG) < BURST, "some may have been left out"
 
 
 def shows_a_queue(turn: Turn) -> bool:
