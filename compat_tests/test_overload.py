@@ -18,7 +18,7 @@ from compat_tests.overload.measure import gateway_for, http_port_of, loaded, mea
 from compat_tests.overload.memory import LIMIT_MIB, peak_under
 from compat_tests.overload.partitions import measure_partitions
 from compat_tests.times import quickest, yardstick_seconds
-from compat_tests.topics import create_topic
+from compat_tests.topics import create_topic, delete_topic
 
 pytestmark = pytest.mark.only_kawal(
     reason="the limits are the gateway's; Kafka's memory is a heap of fixed size"
@@ -92,6 +92,7 @@ def test_clients_that_are_not_let_in_keep_no_other_waiting(tmp_path: Path, name:
         figures = measure(broker, LOADS[name], seconds=2, seed=1, factor=0.1, seconds_before=1, settle=False)
         assert figures.faults == [], figures.line
         assert figures.loop_ms < STALL_MS, figures.line
+        delete_topic(broker, TOPIC)
         return (figures.during["records"].p99 - 2 * figures.before["records"].p99) / 1000
 
     try:
