@@ -21,15 +21,14 @@ MUTANTS: Final = (
         (SHARES,),
     ),
     Mutant(
-        "a record that a member has is given to others", RANGES,
+        "a record that a member has is given to others", "groups/share/record_range.py",
         "        if self.state != RecordState.AVAILABLE or (", "        if self.state not in (0, 1) or (",
         (SHARES,),
     ),
     Mutant(
         "the count of a released record is not stored", RANGES,
-        "    change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count,"
-        " facts.cause))",
-        "    change.ranges.append(StoredRange(part.first, part.last, facts.state, 0, facts.cause))",
+        "            StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause)\n",
+        "            StoredRange(part.first, part.last, facts.state, 0, facts.cause)\n",
         (SHARES,),
     ),
     Mutant(

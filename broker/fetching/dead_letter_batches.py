@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from broker.fetching.negative_answers import NegativeAnswer
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.states import Cause
 from protocol.record_reader import Headers, Record
 from protocol.record_writer import encode_batch

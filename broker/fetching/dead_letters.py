@@ -34,7 +34,7 @@ from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
 from broker.storage.vnode import Vnode
 from groups.errors import GroupError
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record

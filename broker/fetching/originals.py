@@ -11,7 +11,7 @@ from broker.loop.loop import Loop
 from broker.loop.slices import Until, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewRead
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from protocol.errors import ProtocolError
 from protocol.record_reader import Record, iter_records
 from protocol.records import iter_batches, read_batch_header

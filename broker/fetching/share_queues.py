@@ -18,10 +18,11 @@ from broker.errors import RequestError
 from broker.fetching.pieces import PIECE_BYTES
 from broker.fetching.share_places import Place, end_of, find_partition, first_available
 from broker.loop.loop import Loop
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, chunks, emptied
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Pace, Steps, chunks, emptied
 from broker.loop.waiters import ParkedCall
 from broker.view_topics.view_partition import ViewPartition
 from groups.errors import GroupError
+from groups.share.coordinator import Released
 from groups.share.departures import Departure, Departures
 from groups.share.sessions import SessionKey, ShareSession, ShareSessions
 from groups.share.state_records import ShareKey
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 TAKEN_PER_STEP: Final = 5
 """The partitions, with thousands of ranges perhaps, in which records to take over are looked for at once."""
+
+RELEASED_PER_STEP: Final = 250
+"""The ranges of a share-partition that are given back at once, in 1 ms."""
 
 ANY_MEMBER: Final = ""
 """The name of no member: what is acquirable for it is so for some."""
@@ -261,18 +265,19 @@ class ShareQueues:
         if len(session.partitions) > PLAIN_ITEMS_PER_STEP:
             self._loop.scheduler.add_work(emptied(session.partitions))
 
-    def release(self, member: SessionKey, place: Place, answer: Answer) -> int:
+    def release(self, member: SessionKey, place: Place, answer: Answer) -> Released:
         """Give back what a member has of a partition; answer when that is durable.
 
-        Returned is the number of records.
+        At most RELEASED_PER_STEP ranges are.
         """
         now_ms = self._loop.clock.turn_ms
+        key = ShareKey(member.group_id, *place)
         with self._shares().step(now_ms) as machine:
             try:
-                return machine.release(ShareKey(member.group_id, *place), member.member_id, answer, now_ms)
+                return machine.release(key, member.member_id, answer, now_ms, RELEASED_PER_STEP)
             except GroupError as error:
                 answer(error.code)
-                return 0
+                return Released(0, has_more=False)
 
     def close(self, member: SessionKey, begin: Callable[[], Answer]) -> Steps:
         """Close a member's session and give back what it has; `begin()` makes an answer for a partition."""
@@ -304,11 +309,15 @@ class ShareQueues:
 
     def _released(self, session: ShareSession, departure: Departure, begin: Callable[[], Answer]) -> Steps:
         """Give back what the member of a closed session has, and free the session."""
-        partitions = session.partitions
+        partitions, pace = session.partitions, Pace(RELEASED_PER_STEP)
         while partitions:
-            place, _ = partitions.popitem()
-            departure.returned += self.release(session.key, place, begin())
-            if not len(partitions) % ITEMS_PER_STEP:
+            # It may be given back by the steps of two at once; when it is, it is not looked at again.
+            place = next(reversed(partitions))
+            released = self.release(session.key, place, begin())
+            departure.returned += released.records
+            if not released.has_more:
+                del partitions[place]
+            if pace.due(released.records + RELEASED_PER_STEP // ITEMS_PER_STEP) or not partitions:
                 yield
         if self._leaving.get(session.key) == (session, departure):
             del self._leaving[session.key]

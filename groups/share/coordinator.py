@@ -19,7 +19,7 @@ one that was acquired is available after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from groups.context import InternalError
 from groups.effects import Effects, EncodedRecord, Stamp
@@ -29,16 +29,23 @@ from groups.share.config import ShareConfig
 from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits, Portion, Wish
 from groups.share.found import Acquired, Found
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
 from groups.share.states import Cause, RecordState
-from groups.share.table import Answer, Share, ShareTable, no_answer
+from groups.share.table import EXPIRED_PER_TICK, Answer, Share, ShareTable, no_answer
 from groups.topics import Topics
 from protocol.error_codes import ErrorCode
 
 TIMERS_PER_TICK: Final = 25
-"""The timers run at once; each looks at the locks of one share-partition, in 1 ms at most."""
+"""The timers run at once; each looks at the locks of one share-partition."""
+
+
+class Released(NamedTuple):
+    """The number of records that a member no longer has, and whether it has others in the share-partition."""
+
+    records: int
+    has_more: bool
 
 
 class ShareCoordinator:
@@ -80,6 +87,7 @@ class ShareCoordinator:
     def tick(self, now_ms: int) -> None:
         """Take back records whose locks have run out, some of them if they are very many."""
         table = self._at(now_ms)
+        table.expiring_max = EXPIRED_PER_TICK
         table.timers.run_due(now_ms, table.timer_failed, at_most=TIMERS_PER_TICK)
 
     def take_internal_errors(self) -> list[InternalError]:
@@ -283,16 +291,19 @@ class ShareCoordinator:
         change = share.partition.acknowledge(member_id, batches, table.limits(key.group_id), now_ms)
         table.store(share, change, answer)
 
-    def release(self, key: ShareKey, member_id: str, answer: Answer, now_ms: int) -> int:
-        """Take back what a member has, and return how many records: its session was closed.
+    def release(
+        self, key: ShareKey, member_id: str, answer: Answer, now_ms: int, count_max: int | None = None
+    ) -> Released:
+        """Take back what a member has, or so many ranges of it: its session was closed.
 
         Raises: NotLoaded, GroupNotFound.
         """
         table = self._at(now_ms)
         share = table.known(key)
-        change = share.partition.release(member_id, table.limits(key.group_id), now_ms)
+        change = share.partition.release(member_id, table.limits(key.group_id), now_ms, count_max)
         table.store(share, change, answer)
-        return 0 if change is None else change.events.total()
+        count = 0 if change is None else change.events.total()
+        return Released(count, has_more=share.partition.held_by(member_id) > 0)
 
     def take_over(
         self, key: ShareKey, member_ids: Collection[str], count_max: int, answer: Answer, now_ms: int

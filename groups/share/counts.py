@@ -12,7 +12,7 @@ from groups.share.states import Event, RecordState
 
 if TYPE_CHECKING:
     from groups.share.found import Acquired
-    from groups.share.ranges import Change
+    from groups.share.record_range import Change
 
 
 class GroupCounts:

@@ -5,15 +5,14 @@ start and end can be thousands. So some things are remembered:
 
     from      no record before it is available, unless one is told of by `lower`
     the last answer, until something changes or the first moment comes for which a record was kept
-    what members have, until something changes
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import NamedTuple
 
 from groups.share.ranges import Ranges
+from groups.share.record_range import Change
 from groups.share.states import RecordState
 
 
@@ -27,24 +26,27 @@ class _Answer(NamedTuple):
 class FirstFree:
     """The first available record; whatever changes the ranges has to tell it."""
 
-    __slots__ = ("_answer", "_from", "_held", "_in_flight_bytes", "_ranges")
+    __slots__ = ("_answer", "_from", "_ranges")
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._from = ranges.start
         self._answer: _Answer | None = None
-        # The number of records that each member has, and the bytes of all of these.
-        self._held: Counter[str] | None = None
-        self._in_flight_bytes: int | None = None
 
     def changed(self) -> None:
-        """Note that states are about to change, but that nothing becomes available that was not."""
-        self._answer = self._held = self._in_flight_bytes = None
+        """Note that what is available is about to change, but that nothing becomes so that was not."""
+        self._answer = None
 
     def lower(self, offset: int) -> None:
         """Note that records from this one on may become available."""
         self.changed()
         self._from = min(self._from, offset)
+
+    def settled(self, change: Change) -> None:
+        """Note that a change counts: it may have made records available."""
+        first = next((part.first for part in change.ranges if part.state is RecordState.AVAILABLE), None)
+        if first is not None:
+            self.lower(first)
 
     def best(self, member_id: str, now_ms: int) -> tuple[int, int] | None:
         """Return the largest class of the records that a member may have, and the first of these."""
@@ -54,21 +56,6 @@ class FirstFree:
             if is_better and part.is_settled and part.facts.is_free(member_id, now_ms):
                 found = part.facts.priority, part.first
         return found
-
-    def held_by(self, member_id: str) -> int:
-        """Return the number of records that a member has."""
-        if self._held is None:
-            self._held = Counter()
-            for part in self._ranges:
-                if part.is_held:
-                    self._held[part.facts.member_id] += len(part)
-        return self._held[member_id]
-
-    def in_flight_bytes(self) -> int:
-        """Return the bytes of acquired records, as far as they count."""
-        if self._in_flight_bytes is None:
-            self._in_flight_bytes = self._ranges.in_flight_bytes()
-        return self._in_flight_bytes
 
     def find(self, member_id: str, now_ms: int) -> int:
         """Return the first offset that a member may have, the end if there is none."""

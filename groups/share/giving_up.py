@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groups.share.ranges import Change, Facts, Ranges, StoredRange, begin_change
+from groups.share.ranges import Ranges
+from groups.share.record_range import Change, Facts, StoredRange
 from groups.share.states import Cause, RecordState
 
 Pairs = Iterable[tuple[int, int]]
@@ -42,5 +43,5 @@ def _changed(
             if part.facts.state == before and part.is_settled:
                 for piece in ranges.cut(max(part.first, first), min(part.last, last)):
                     facts = Facts(after, piece.facts.delivery_count, cause=cause)
-                    begin_change(piece, facts, change)
+                    ranges.begin(piece, facts, change)
     return change if change.ranges else None

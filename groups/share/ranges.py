@@ -8,120 +8,26 @@ Ranges that have become alike are joined: memory depends on what differs, not on
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import NamedTuple
 
+from groups.share.record_range import Change, Facts, Range, Run, StoredRange
 from groups.share.states import FINISHED, Event, RecordState
+from groups.share.tally import Tally
 
 _FIRST = attrgetter("first")
-
-
-class Facts(NamedTuple):
-    """All that is known of a record."""
-
-    state: RecordState
-    delivery_count: int
-    """The number of deliveries, including the present one."""
-    member_id: str = ""
-    """The member that has it, if it is acquired."""
-    lock_until_ms: int = 0
-    """The monotonic moment until which that member has it; of an available record, that until which
-    `member_id` is not given it, or no member if that is ""."""
-    cause: str = ""
-    """The cause for which it is being archived, or "" if it is not."""
-    record_bytes: int = 0
-    """The mean size of the records of its batch, if that counts."""
-    priority: int = 0
-    """Its class, in groups that have classes; larger ones come first."""
-
-    def is_free(self, member_id: str, now_ms: int, priority: int | None = None) -> bool:
-        """Whether a member may have it now, if it is of this class."""
-        if self.state != RecordState.AVAILABLE or (priority is not None and self.priority != priority):
-            return False
-        return self.lock_until_ms <= now_ms or self.member_id not in ("", member_id)
-
-
-Run = tuple[int, int, Event]
-"""First and last offset of records, and what happens to them."""
-
-
-class StoredRange(NamedTuple):
-    """Records in a row, as their state is stored."""
-
-    first: int
-    last: int
-    state: RecordState
-    delivery_count: int
-    cause: str = ""
-    """As in Facts."""
-
-
-class Change:
-    """A change of states that is being stored."""
-
-    __slots__ = ("events", "ranges")
-
-    def __init__(self) -> None:
-        self.ranges: list[StoredRange] = []
-        # The number of records by what happened to them.
-        self.events: Counter[Event] = Counter()
-
-    @property
-    def first(self) -> int:
-        """The first offset that changes."""
-        return self.ranges[0].first
-
-    @property
-    def last(self) -> int:
-        """The last offset that changes."""
-        return self.ranges[-1].last
-
-
-class Range:
-    """Records in a row that are alike.  While a change of them is being stored, nothing else may change."""
-
-    __slots__ = ("before", "change", "facts", "first", "last")
-
-    def __init__(self, first: int, last: int, facts: Facts) -> None:
-        self.first = first
-        self.last = last
-        self.facts = facts
-        self.change: Change | None = None
-        self.before: Facts | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether its state is durable, or need not be."""
-        return self.change is None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether a member has it, and has said nothing of it yet."""
-        return self.change is None and self.facts.state is RecordState.ACQUIRED
-
-    def __len__(self) -> int:
-        return self.last - self.first + 1
-
-    def split(self, offset: int) -> Range:
-        """End before an offset inside, and return the rest."""
-        tail = Range(offset, self.last, self.facts)
-        tail.change, tail.before = self.change, self.before
-        self.last = offset - 1
-        return tail
 
 
 class Ranges:
     """All ranges of a share-partition, in order."""
 
-    __slots__ = ("_ranges", "start")
+    __slots__ = ("_ranges", "_tally", "start")
 
     def __init__(self, start: int) -> None:
         self.start = start
         self._ranges: list[Range] = []
+        self._tally = Tally()
 
     def __iter__(self) -> Iterator[Range]:
         return iter(self._ranges)
@@ -145,8 +51,10 @@ class Ranges:
 
     def beginning(self, offset: int) -> Iterator[Range]:
         """Yield the ranges from the one with an offset on."""
-        begin = max(bisect_right(self._ranges, offset, key=_FIRST) - 1, 0)
-        return islice(self._ranges, begin, None)
+        ranges = self._ranges
+        begin = max(bisect_right(ranges, offset, key=_FIRST) - 1, 0)
+        # Not islice, which walks to where it begins.
+        return (ranges[index] for index in range(begin, len(ranges)))
 
     def some_from(self, offset: int, count: int) -> list[Range]:
         """Return the first ranges that end at or after an offset, `count` of them at most."""
@@ -168,7 +76,15 @@ class Ranges:
             return
         found = self._ranges[index]
         if found.first < offset <= found.last:
-            self._ranges.insert(index + 1, found.split(offset))
+            self._ranges.insert(index + 1, self._split(found, offset))
+
+    def _split(self, part: Range, offset: int) -> Range:
+        """End a range before an offset inside, and return the rest."""
+        self._tally.remove(part)
+        tail = part.split(offset)
+        self._tally.add(part)
+        self._tally.add(tail)
+        return tail
 
     def met(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Range]]:
         """Yield runs with each range that they touch; both are in order, so each is looked at once.
@@ -177,8 +93,8 @@ class Ranges:
         """
         index = bisect_right(self._ranges, runs[0][0], key=_FIRST) - 1 if runs else 0
         for run in runs:
-            while self._ranges[index].last < run[0]:
-                index += 1
+            if self._ranges[index].last < run[0]:
+                index = self._index_of(run[0], index + 1)
             while True:
                 part = self._ranges[index]
                 yield run, part
@@ -203,11 +119,15 @@ class Ranges:
                 if part.last < first:
                     divided.append(part)
                     part = None
+                    if self._ranges[index].last < first:
+                        reached = self._index_of(first, index)
+                        divided += self._ranges[index:reached]
+                        index = reached
                     continue
                 if part.first < first:
                     divided.append(part)
-                    part = part.split(first)
-                tail = part.split(last + 1) if part.last > last else None
+                    part = self._split(part, first)
+                tail = self._split(part, last + 1) if part.last > last else None
                 divided.append(part)
                 found.append((part, event))
                 is_over, part = part.last == last, tail
@@ -225,9 +145,12 @@ class Ranges:
             return
         newest = self._ranges[-1] if self._ranges else None
         if newest is not None and newest.is_settled and newest.facts == facts:
+            self._tally.remove(newest)
             newest.last = last
         else:
-            self._ranges.append(Range(end, last, facts))
+            newest = Range(end, last, facts)
+            self._ranges.append(newest)
+        self._tally.add(newest)
 
     def join(self, first: int, last: int) -> None:
         """Join ranges that are alike, from one before the first offset to one after the last."""
@@ -236,26 +159,102 @@ class Ranges:
         joined: list[Range] = []
         for found in self._ranges[begin:end]:
             if joined and _are_alike(joined[-1], found):
+                self._tally.remove(found)
+                self._tally.remove(joined[-1])
                 joined[-1].last = found.last
+                self._tally.add(joined[-1])
             else:
                 joined.append(found)
         if len(joined) < end - begin:
             self._ranges[begin:end] = joined
 
+    def join_around(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Join ranges that are alike in and beside spans, first and last offsets in order.
+
+        What lies between two spans is not looked at.
+        """
+        low, high = -1, -1
+        for first, last in spans:
+            if first != high + 1:
+                if high >= 0:
+                    self.join(low, high)
+                low = first
+            high = last
+        if high >= 0:
+            self.join(low, high)
+
+    # --- facts ----------------------------------------------------------------------------------------------
+
+    def put(self, part: Range, facts: Facts) -> None:
+        """Let other facts be known of records."""
+        self._tally.remove(part)
+        part.facts = facts
+        self._tally.add(part)
+
+    def begin(self, part: Range, facts: Facts, change: Change, event: Event | None = None) -> None:
+        """Change the state of records, because of an event; it counts when it is durable."""
+        if event is not None:
+            change.events[event] += part.last - part.first + 1
+        self._tally.remove(part)
+        part.before, part.change, part.facts = part.facts, change, facts
+        self._tally.add(part)
+        change.ranges.append(
+            StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause)
+        )
+
+    def settle(self, change: Change) -> None:
+        """Let a change count."""
+        for span in change.ranges:
+            for part in self.within(span.first, span.last):
+                if part.change is change:
+                    part.change = part.before = None
+                    if part.facts.lock_until_ms:
+                        self._tally.add_lock(part)
+        self.join_around(span[:2] for span in change.ranges)
+
+    def undo(self, change: Change) -> None:
+        """Let what was known before a change be known again."""
+        for span in change.ranges:
+            for part in self.within(span.first, span.last):
+                if part.change is change:
+                    assert part.before is not None
+                    self._tally.remove(part)
+                    part.facts, part.change, part.before = part.before, None, None
+                    self._tally.add(part)
+        self.join_around(span[:2] for span in change.ranges)
+
+    # --- figures --------------------------------------------------------------------------------------------
+
     def finished_count(self) -> int:
         """Return the number of offsets that are not delivered again."""
-        return sum(part.last - part.first + 1 for part in self._ranges if part.facts.state in FINISHED)
+        return self._tally.finished
 
     def in_flight_bytes(self) -> int:
         """Return the bytes of acquired records, as far as they count."""
-        acquired = RecordState.ACQUIRED
-        return sum(
-            len(part) * part.facts.record_bytes for part in self._ranges if part.facts.state is acquired
-        )
+        return self._tally.in_flight_bytes
 
-    def held_by(self, member_id: str) -> list[Range]:
-        """Return the acquired ranges of a member whose state is settled."""
-        return [part for part in self._ranges if part.is_held and part.facts.member_id == member_id]
+    def held_count(self, member_id: str) -> int:
+        """Return the number of records that a member has."""
+        return self._tally.count_of(member_id)
+
+    def held_by(self, member_ids: Collection[str], count_max: int | None = None) -> Iterator[Range]:
+        """Yield the acquired ranges of members, or some of each; all of them are settled."""
+        return map(self._at, self._tally.firsts_of(member_ids, count_max))
+
+    def next_due(self) -> int | None:
+        """Return the first moment at which a lock runs out, or records are not to be kept any longer."""
+        return self._tally.next_due()
+
+    def take_due(self, now_ms: int, count_max: int) -> list[Range]:
+        """Return ranges whose moment has come, in order; they are to be changed, and not all may be told."""
+        return [self._at(first) for first in self._tally.take_due(now_ms, count_max)]
+
+    def _at(self, first: int) -> Range:
+        return self._ranges[bisect_left(self._ranges, first, key=_FIRST)]
+
+    def _index_of(self, offset: int, low: int) -> int:
+        """Return the index of the range with an offset, which is this one or later."""
+        return bisect_right(self._ranges, offset, low, key=_FIRST) - 1
 
     def stored(self) -> list[StoredRange]:
         """Return what a snapshot has to have, as in SharePartition."""
@@ -274,7 +273,10 @@ class Ranges:
             return
         self._cut_before(start)
         self.start = start
-        del self._ranges[: bisect_right(self._ranges, start - 1, key=_FIRST)]
+        end = bisect_right(self._ranges, start - 1, key=_FIRST)
+        for part in self._ranges[:end]:
+            self._tally.remove(part)
+        del self._ranges[:end]
 
     def skip_finished(self) -> None:
         """Move the start over records that are not delivered again."""
@@ -288,11 +290,3 @@ class Ranges:
 
 def _are_alike(left: Range, right: Range) -> bool:
     return left.is_settled and right.is_settled and left.facts == right.facts
-
-
-def begin_change(part: Range, facts: Facts, change: Change, event: Event | None = None) -> None:
-    """Change the state of records, because of an event; it counts when it is durable."""
-    if event is not None:
-        change.events[event] += part.last - part.first + 1
-    part.before, part.change, part.facts = part.facts, change, facts
-    change.ranges.append(StoredRange(part.first, part.last, facts.state, facts.delivery_count, facts.cause))

@@ -12,6 +12,7 @@ Source: KIP-932; Kafka 4.3's SharePartition.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
@@ -21,7 +22,8 @@ from groups.share.delivery import Limits, Portion, Wish
 from groups.share.first_free import FirstFree
 from groups.share.found import Acquired, Found, Later, report
 from groups.share.giving_up import archive, archiving, give_up
-from groups.share.ranges import Change, Facts, Range, Ranges, Run, StoredRange, begin_change
+from groups.share.ranges import Ranges
+from groups.share.record_range import Change, Facts, Range, Run, StoredRange
 from groups.share.states import Cause, Event, RecordState
 
 COUNT_MAX: Final = 2**15 - 1
@@ -35,14 +37,12 @@ MISSING: Final = Facts(RecordState.ARCHIVED, 0)
 class SharePartition:
     """The records of one partition that a share group has not finished."""
 
-    __slots__ = ("_free", "_lock_due_ms", "_ranges", "state_epoch")
+    __slots__ = ("_free", "_ranges", "state_epoch")
 
     def __init__(self, start: int, state_epoch: int = 0) -> None:
         self._ranges = Ranges(start)
         self._free = FirstFree(self._ranges)
         self.state_epoch = state_epoch
-        # No lock runs out before.
-        self._lock_due_ms: int | None = None
 
     # --- questions ------------------------------------------------------------------------------------------
 
@@ -81,19 +81,19 @@ class SharePartition:
 
     def held_by(self, member_id: str) -> int:
         """Return the number of records that a member has."""
-        return self._free.held_by(member_id)
+        return self._ranges.held_count(member_id)
 
     def in_flight_bytes(self) -> int:
         """Return the bytes of the records that members have, as far as they count."""
-        return self._free.in_flight_bytes()
+        return self._ranges.in_flight_bytes()
 
     def finished_count(self) -> int:
         """Return the number of offsets from the start on that are not delivered again."""
         return self._ranges.finished_count()
 
     def next_lock_deadline(self) -> int | None:
-        """Return when to call `expire`; it may be early, never late."""
-        return self._lock_due_ms
+        """Return when to call `expire`: when a lock runs out, or what was kept for later may be delivered."""
+        return self._ranges.next_due()
 
     def stored_ranges(self) -> list[StoredRange]:
         """Return what a snapshot has to hold; a record that was never given back is left out.
@@ -173,10 +173,10 @@ class SharePartition:
                     if part.facts != before:
                         before, facts = part.facts, _held(wish, part.facts, until_ms, record_bytes)
                     if low == part.first and low + count - 1 == part.last:
-                        part.facts = facts
+                        self._ranges.put(part, facts)
                     else:
                         for piece in self._ranges.cut(low, low + count - 1):
-                            piece.facts = facts
+                            self._ranges.put(piece, facts)
                     new = Acquired(low, low + count - 1, facts.delivery_count)
                     report(acquired, new, wish.batch_size, begins=begins)
                     begins = False
@@ -187,7 +187,6 @@ class SharePartition:
             self._ranges.append(fresh - 1, NEVER_DELIVERED)
             self._ranges.append(fresh + count - 1, _held(wish, NEVER_DELIVERED, until_ms, record_bytes))
             report(acquired, Acquired(fresh, fresh + count - 1, 1), wish.batch_size, begins=begins)
-        self._note_lock(until_ms)
 
     def _postpone(self, first: int, last: int, later: Later) -> None:
         """Keep what is available between two offsets for later, or for a wish for its class."""
@@ -198,11 +197,9 @@ class SharePartition:
         for part in self._ranges.within(first, last):
             if part.facts.state == RecordState.AVAILABLE and part.is_settled:
                 for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
-                    piece.facts = known(piece.facts)
+                    self._ranges.put(piece, known(piece.facts))
         self._ranges.append(first - 1, NEVER_DELIVERED)
         self._ranges.append(last, known(NEVER_DELIVERED))
-        if later.until_ms:
-            self._note_lock(later.until_ms)
 
     def _miss(self, first: int, last: int) -> None:
         """Archive what is available between two offsets: the log has no record there."""
@@ -211,13 +208,9 @@ class SharePartition:
         for part in self._ranges.within(first, last):
             if part.facts.state == RecordState.AVAILABLE and part.is_settled:
                 for piece in self._ranges.cut(max(part.first, first), min(part.last, last)):
-                    piece.facts = MISSING
+                    self._ranges.put(piece, MISSING)
         self._ranges.append(first - 1, NEVER_DELIVERED)
         self._ranges.append(last, MISSING)
-
-    def _note_lock(self, until_ms: int) -> None:
-        if self._lock_due_ms is None or until_ms < self._lock_due_ms:
-            self._lock_due_ms = until_ms
 
     # --- acknowledging --------------------------------------------------------------------------------------
 
@@ -237,12 +230,14 @@ class SharePartition:
             if run[1] >= start
         ]
         self._check(member_id, runs)
-        self._free.changed()
         change = Change()
         if runs:
+            renewed: list[tuple[int, int]] = []
             for part, event in self._ranges.divide(runs):
                 self._apply(part, event, limits, change, now_ms)
-            self._ranges.join(runs[0][0], runs[-1][1])
+                if part.is_settled:
+                    renewed.append((part.first, part.last))
+            self._ranges.join_around(renewed)
         return change if change.ranges else None
 
     def _check(self, member_id: str, runs: Sequence[Run]) -> None:
@@ -260,11 +255,12 @@ class SharePartition:
             if part.facts.member_id != member_id:
                 raise InvalidRecordState(f"another member has offset {max(first, part.first)}")
 
-    def release(self, member_id: str, limits: Limits, now_ms: int) -> Change | None:
-        """Take back all that a member has: its session was closed."""
-        self._free.changed()
+    def release(
+        self, member_id: str, limits: Limits, now_ms: int, count_max: int | None = None
+    ) -> Change | None:
+        """Take back all that a member has, or so many ranges of it: its session was closed."""
         change = Change()
-        for part in self._ranges.held_by(member_id):
+        for part in self._ranges.held_by([member_id], count_max):
             self._apply(part, Event.SESSION_CLOSED, limits, change, now_ms)
         return change if change.ranges else None
 
@@ -275,10 +271,8 @@ class SharePartition:
 
         Those that are on their last try are not counted: they are given up.
         """
-        self._free.changed()
         change, left = Change(), count_max
-        held = [part for part in self._ranges if part.is_held and part.facts.member_id in member_ids]
-        for part in held:
+        for part in self._ranges.held_by(member_ids):
             outcome = limits.outcome(Event.TAKEN_OVER, part.facts.delivery_count)
             counts = outcome.state == RecordState.AVAILABLE
             last = min(part.last, part.first + left - 1) if counts else part.last
@@ -289,40 +283,37 @@ class SharePartition:
                 break
         return change if change.ranges else None
 
-    def expire(self, limits: Limits, now_ms: int) -> Change | None:
-        """Take back all whose lock has run out, and let be delivered what was for later."""
-        self._free.changed()
+    def expire(self, limits: Limits, now_ms: int, count_max: int = sys.maxsize) -> tuple[Change | None, int]:
+        """Take back what has a lock that ran out, and let be delivered what was for later.
+
+        At most `count_max` ranges are looked at, and others stay due; returned is also how many were.
+        """
         change = Change()
-        due_ms = None
-        for part in self._ranges:
-            until_ms = part.facts.lock_until_ms
-            if not until_ms or not part.is_settled:
-                continue
-            if until_ms > now_ms:
-                due_ms = until_ms if due_ms is None else min(due_ms, until_ms)
-            elif part.facts.state == RecordState.ACQUIRED:
+        ready: list[tuple[int, int]] = []
+        due = self._ranges.take_due(now_ms, count_max)
+        for part in due:
+            if part.facts.state == RecordState.ACQUIRED:
                 self._apply(part, Event.LOCK_EXPIRED, limits, change, now_ms)
             else:
-                part.facts = part.facts._replace(member_id="", lock_until_ms=0)
-        self._lock_due_ms = due_ms
-        if limits.avoid_last_ms and change.ranges:
-            self._note_lock(now_ms + limits.avoid_last_ms)
-        self._ranges.join(self.start, self.end)
-        return change if change.ranges else None
+                self._ranges.put(part, part.facts._replace(member_id="", lock_until_ms=0))
+                ready.append((part.first, part.last))
+        if ready:
+            self._free.lower(ready[0][0])
+            self._ranges.join_around(ready)
+        return (change if change.ranges else None), len(due)
 
     def _apply(self, part: Range, event: Event, limits: Limits, change: Change, now_ms: int) -> None:
         facts = part.facts
         outcome = limits.outcome(event, facts.delivery_count)
         if outcome.state == RecordState.ACQUIRED:
-            part.facts = facts._replace(lock_until_ms=now_ms + limits.lock_ms)
+            self._ranges.put(part, facts._replace(lock_until_ms=now_ms + limits.lock_ms))
             return
         cause = outcome.cause.value if outcome.state == RecordState.ARCHIVING else ""
         after = Facts(outcome.state, facts.delivery_count, cause=cause, priority=facts.priority)
         if outcome.state == RecordState.AVAILABLE and limits.avoid_last_ms and event != Event.SESSION_CLOSED:
             until_ms = now_ms + limits.avoid_last_ms
             after = after._replace(member_id=facts.member_id, lock_until_ms=until_ms)
-            self._note_lock(until_ms)
-        begin_change(part, after, change, event)
+        self._ranges.begin(part, after, change, event)
 
     # --- dead letters ---------------------------------------------------------------------------------------
 
@@ -346,23 +337,15 @@ class SharePartition:
 
     def settle(self, change: Change) -> None:
         """Let a change count: it is durable."""
-        self._free.lower(change.first)
-        for part in self._ranges.within(change.first, change.last):
-            if part.change is change:
-                part.change = part.before = None
-        self._ranges.join(change.first, change.last)
+        self._free.settled(change)
+        self._ranges.settle(change)
         self._ranges.skip_finished()
 
     def undo(self, change: Change) -> None:
         """Take back a change that could not be stored; locks that ran out meanwhile are found by `expire`."""
+        # What was given up before it was delivered is available again.
         self._free.lower(change.first)
-        for part in self._ranges.within(change.first, change.last):
-            if part.change is change:
-                assert part.before is not None
-                part.facts, part.change, part.before = part.before, None, None
-                if part.facts.state == RecordState.ACQUIRED:
-                    self._note_lock(part.facts.lock_until_ms)
-        self._ranges.join(change.first, change.last)
+        self._ranges.undo(change)
 
     # --- other causes ---------------------------------------------------------------------------------------
 
@@ -389,7 +372,7 @@ class SharePartition:
             facts = Facts(state, count, cause=cause)
             if first < self.end:
                 for part in self._ranges.cut(max(first, self.start), last):
-                    part.facts = facts
+                    self._ranges.put(part, facts)
                 self._ranges.join(first, last)
             self._ranges.append(last, facts)
         self._ranges.skip_finished()

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from typing import Final, NamedTuple
 
 from groups.share.departures import Departure
-from groups.share.ranges import Facts
+from groups.share.record_range import Facts
 from groups.share.sessions import ShareSession
 from groups.share.share_partition import SharePartition
 from groups.share.states import RecordState

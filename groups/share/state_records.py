@@ -17,7 +17,7 @@ from uuid import UUID
 
 from groups.effects import EncodedRecord
 from groups.record_keys import partition_for
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.record_schemas import ShareSnapshotValue, ShareStateKey, ShareUpdateValue, StateBatch
 from groups.share.states import RecordState
 from protocol.errors import Malformed

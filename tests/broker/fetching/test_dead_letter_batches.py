@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.fetching.dead_letter_batches import Letters, Origin, letters_of
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.states import RecordState
 from protocol.record_reader import Record, iter_records
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.fetching.originals import originals_of
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.states import RecordState
 from protocol.compression import Codec
 from protocol.record_reader import Record

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from broker.fetching.share_queues import ShareQueues
+from groups.share.coordinator import Released
 from groups.share.sessions import SessionKey
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
@@ -68,6 +74,32 @@ def test_what_a_member_acquires_after_it_came_back_is_not_given_back_with_what_i
     assert got == [(0, 0, 2), (1, 1, 1)]
     assert acquired(second.fetch(jobs.place)) == []
     assert outcome(again.acknowledge(jobs.place, (0, 1, [ACCEPT]))) == [0]
+
+
+def test_a_lost_member_with_many_ranges_gives_back_some_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker.fetching.share_queues.RELEASED_PER_STEP", 2)
+    jobs = Jobs()
+    first, second = jobs.member("m1"), jobs.member("m2")
+    jobs.produce(*[b"a"] * 10)
+    for _ in range(5):
+        first.fetch(jobs.place, max_records=1, share_acquire_mode=1)
+        second.fetch(jobs.place, max_records=1, share_acquire_mode=1)
+    given_back: list[Released] = []
+    release = ShareQueues.release
+
+    def told(queues: ShareQueues, *asked: Any) -> Released:
+        given_back.append(release(queues, *asked))
+        return given_back[-1]
+
+    monkeypatch.setattr(ShareQueues, "release", told)
+    first.client.close()
+    jobs.gateway.settle()
+    assert given_back == [(2, True), (2, True), (1, False)]
+    departures = jobs.gateway.broker.share_queues.departures.of_group("g", jobs.gateway.now_ms)
+    assert departures["m1"].returned == 5
+    assert acquired(second.fetch(jobs.place)) == [(offset, offset, 2) for offset in range(0, 10, 2)]
 
 
 def test_releasing_where_the_group_has_nothing_is_told() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from broker.handlers.kawal_queues import RANGES_MAX, handle
 from broker.security.authorized_operations import Operation
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.show import RANGES_PER_STEP
 from groups.share.states import RecordState
 from protocol.error_codes import ErrorCode

@@ -46,7 +46,7 @@ def test_what_was_not_stored_does_not_count() -> None:
 def test_a_session_that_closes_releases_what_its_member_has() -> None:
     driver = started()
     driver.acquire("m1", 10)
-    assert driver.machine.release(KEY, "m1", no_answer, 0) == 10
+    assert driver.machine.release(KEY, "m1", no_answer, 0) == (10, False)
     driver.pump()
     assert counts(driver) == {"acquired": 10, "released": 10}
 

@@ -10,7 +10,8 @@ import pytest
 from groups.share.acknowledgements import Acknowledgement
 from groups.share.delivery import AcquireMode, Limits, Wish
 from groups.share.found import Found, Later
-from groups.share.ranges import Change, Facts, Range, Ranges
+from groups.share.ranges import Ranges
+from groups.share.record_range import Change, Facts, Range
 from groups.share.share_partition import SharePartition
 from groups.share.states import Event
 
@@ -116,7 +117,7 @@ def test_what_members_have_is_counted_once_and_again_after_every_change() -> Non
     assert held() == (1, 3, 400)
     share.settle(stored(share.release("m2", limits, 0)))
     assert held() == (1, 0, 100)
-    share.settle(stored(share.expire(limits, 1_000)))
+    share.settle(stored(share.expire(limits, 1_000)[0]))
     assert held() == (0, 0, 0)
     take("m2", 2, 1_000)
     assert held() == (0, 2, 200)
@@ -126,13 +127,29 @@ def test_what_members_have_is_counted_once_and_again_after_every_change() -> Non
     assert held() == (0, 0, 0)
 
 
-def test_members_without_change_are_counted_without_going_over_ranges(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_acknowledgement_goes_over_no_ranges_but_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     share = fragmented()
-    assert share.held_by("m1") == COUNT // 2
+    assert (share.held_by("m1"), share.next_fetch_offset("m2", 1)) == (COUNT // 2, COUNT)
+    # The first and the last that the member has: what lies between is left alone.
+    said = [Acknowledgement(offset, offset, [Event.ACCEPT]) for offset in (2, COUNT - 2)]
+    touched: list[Range] = []
+    within = Ranges.within
+
+    def counted(ranges: Ranges, first: int, last: int) -> list[Range]:
+        found = within(ranges, first, last)
+        touched.extend(found)
+        return found
+
+    monkeypatch.setattr(Ranges, "within", counted)
     monkeypatch.setattr(Ranges, "__iter__", None)
-    assert share.held_by("m1") == COUNT // 2
+    monkeypatch.setattr(Ranges, "beginning", None)
+    change = share.acknowledge("m1", said, LIMITS, 1)
+    assert change is not None
+    assert share.first_acquirable(LIMITS, "m2", 1) == COUNT
+    share.settle(change)
+    assert (share.held_by("m1"), share.finished_count()) == (COUNT // 2 - 2, COUNT // 2 + 2)
+    assert share.first_acquirable(LIMITS, "m2", 1) == COUNT
+    assert len(touched) == 2
 
 
 def test_delayed_records_are_not_gone_over_until_the_first_is_due(looked_at: list[Range]) -> None:

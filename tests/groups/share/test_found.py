@@ -32,9 +32,9 @@ def test_records_for_later_stay_and_do_not_keep_what_follows() -> None:
 def test_the_deadline_of_what_is_for_later_makes_it_like_other_available_records() -> None:
     partition = SharePartition(0)
     partition.acquire(wish(), LIMITS, Found(0, [], 4, [Later(0, 1, 500), Later(2, 3, 600)]), 0)
-    assert partition.expire(LIMITS, 550) is None
+    assert partition.expire(LIMITS, 550)[0] is None
     assert partition.next_lock_deadline() == 600
-    assert partition.expire(LIMITS, 600) is None
+    assert partition.expire(LIMITS, 600)[0] is None
     (part,) = partition.ranges
     assert (part.first, part.last, part.facts.state) == (0, 3, RecordState.AVAILABLE)
     assert (part.facts.lock_until_ms, partition.next_lock_deadline()) == (0, None)

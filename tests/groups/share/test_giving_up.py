@@ -6,7 +6,8 @@ from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
 from groups.share.found import Acquired, Found
 from groups.share.giving_up import archive, archiving, give_up
-from groups.share.ranges import Facts, Ranges, StoredRange
+from groups.share.ranges import Ranges
+from groups.share.record_range import Facts, StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.states import AtLimit, Cause, RecordState
 from tests.groups.share.requests import wish

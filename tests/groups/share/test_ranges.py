@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groups.share.ranges import Facts, Ranges, Run
+from groups.share.ranges import Ranges
+from groups.share.record_range import Facts, Run
 from groups.share.states import Event, RecordState
 
 AVAILABLE = Facts(RecordState.AVAILABLE, 0)

@@ -8,7 +8,7 @@ from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import acknowledgement
 from groups.share.delivery import Limits
 from groups.share.found import Acquired, Found
-from groups.share.ranges import Change, StoredRange
+from groups.share.record_range import Change, StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.states import ACKNOWLEDGEMENTS, AtLimit, Event, RecordState
 from tests.groups.share.requests import wish
@@ -252,8 +252,8 @@ def test_a_lock_runs_out_and_counts_as_a_delivery() -> None:
     partition = SharePartition(0)
     partition.acquire(wish(), LIMITS, read((0, 9)), 100)
     assert partition.next_lock_deadline() == 1_100
-    assert partition.expire(LIMITS, 1_099) is None
-    settle(partition, partition.expire(LIMITS, 1_100))
+    assert partition.expire(LIMITS, 1_099)[0] is None
+    settle(partition, partition.expire(LIMITS, 1_100)[0])
     assert shown(partition) == [(0, 9, "available", 1)]
     assert partition.next_lock_deadline() is None
 
@@ -261,7 +261,7 @@ def test_a_lock_runs_out_and_counts_as_a_delivery() -> None:
 def test_a_lock_that_runs_out_for_the_last_time_archives() -> None:
     partition = delivered(4, (0, 0))
     partition.acquire(wish(), LIMITS, read((0, 0)), 0)
-    settle(partition, partition.expire(LIMITS, 1_000))
+    settle(partition, partition.expire(LIMITS, 1_000)[0])
     assert partition.start == 1
 
 
@@ -269,7 +269,7 @@ def test_a_renewed_lock_begins_anew() -> None:
     partition = SharePartition(0)
     partition.acquire(wish(), LIMITS, read((0, 9)), 0)
     partition.acknowledge("m1", [acknowledgement(0, 4, [RENEW])], LIMITS, 900)
-    settle(partition, partition.expire(LIMITS, 1_000))
+    settle(partition, partition.expire(LIMITS, 1_000)[0])
     assert shown(partition) == [(0, 4, "acquired", 1), (5, 9, "available", 1)]
     assert partition.next_lock_deadline() == 1_900
 

@@ -11,7 +11,7 @@ from groups.errors import InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, acknowledgement
 from groups.share.delivery import Limits
 from groups.share.found import Found, Later
-from groups.share.ranges import Change
+from groups.share.record_range import Change
 from groups.share.share_partition import SharePartition
 from groups.share.states import ACKNOWLEDGEMENTS, FINISHED, AtLimit, Event, RecordState
 from tests.groups.share.model import Entry, Model
@@ -142,7 +142,7 @@ class Walk:
         deadline_ms = self.machine.next_lock_deadline()
         assert not due or (deadline_ms is not None and deadline_ms <= self.now)
         start = self.machine.start
-        self.begin(self.machine.expire(self.limits, self.now), dict(sorted(due.items())), start)
+        self.begin(self.machine.expire(self.limits, self.now)[0], dict(sorted(due.items())), start)
         self.model.end_delays(self.now)
 
     def release(self) -> None:
@@ -229,6 +229,9 @@ class Walk:
         finished = [entry for entry in model.values() if entry.state in FINISHED]
         assert self.machine.finished_count() == len(finished)
         acquired = [entry for entry in model.values() if entry.state == RecordState.ACQUIRED]
+        assert self.machine.in_flight_bytes() == sum(entry.size for entry in acquired)
+        moments = [entry.until for entry in model.values() if entry.until and not entry.busy]
+        assert self.machine.next_lock_deadline() == min(moments, default=None)
         for member in "abc":
             held = [entry for entry in acquired if entry.member == member and not entry.busy]
             assert self.machine.held_by(member) == len(held)

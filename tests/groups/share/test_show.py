@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groups.share.departures import Departure
-from groups.share.ranges import Facts, StoredRange
+from groups.share.record_range import Facts, StoredRange
 from groups.share.sessions import SessionKey, ShareSession
 from groups.share.share_partition import SharePartition
 from groups.share.show import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.state_records import (
     ShareKey,
     Snapshot,

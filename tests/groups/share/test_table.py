@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groups.share.ranges import StoredRange
+from groups.share.record_range import StoredRange
 from groups.share.state_records import Snapshot, Update, decode_state
 from groups.share.states import RecordState
 from tests.groups.share.driver import KEY, WALL_MS, Driver
