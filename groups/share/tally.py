@@ -15,7 +15,7 @@ from groups.share.states import FINISHED, RecordState
 
 
 class _Hand:
-    """What one member has."""
+    """The records that one member has."""
 
     __slots__ = ("count", "firsts")
 

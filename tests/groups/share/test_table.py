@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groups.share.record_range import StoredRange
 from groups.share.state_records import Snapshot, Update, decode_state
 from groups.share.states import RecordState
+from protocol.error_codes import ErrorCode
 from tests.groups.share.driver import KEY, WALL_MS, Driver
 
 ACCEPT, RELEASE = 1, 2
@@ -71,3 +74,35 @@ def test_a_change_without_its_snapshot_is_void() -> None:
     del driver.log[0][0]
     driver.restart()
     assert driver.machine.find(KEY) is None
+
+
+def test_a_closed_session_gives_back_some_ranges_at_a_time() -> None:
+    driver = Driver()
+    driver.initialize()
+    for _ in range(4):
+        driver.acquire("m1", 10, 1)
+        driver.acquire("m2", 10, 1)
+    answers: list[ErrorCode] = []
+    told = [driver.machine.release(KEY, "m1", answers.append, 0, 3) for _ in range(2)]
+    assert told == [(3, True), (1, False)]
+    driver.pump()
+    assert answers == [ErrorCode.NONE] * 2
+    assert [part[0] for part in driver.shown() if part[2] == "available"] == [0, 2, 4, 6]
+
+
+def test_locks_that_run_out_at_one_moment_do_so_some_in_each_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groups.share.coordinator.EXPIRED_PER_TICK", 3)
+    driver = Driver()
+    driver.initialize()
+    for _ in range(4):
+        driver.acquire("m1", 10, 1)
+        driver.acquire("m2", 10, 1)
+    left: list[int] = []
+    for now_ms in (1_000, 1_001, 1_002):
+        assert driver.machine.next_deadline() == now_ms
+        driver.machine.tick(now_ms)
+        left.append(sum(driver.machine.held_by("g", member) for member in ("m1", "m2")))
+    assert left == [5, 2, 0]
+    driver.pump()
+    assert driver.shown() == [(0, 7, "available", 1)]
+    assert driver.machine.next_deadline() is None
