@@ -44,9 +44,9 @@ class ReaderSnapshots:
         return len(self._reading)
 
     def view_of(
-        self, window: ViewPartition, inner: ViewPartition, read: ViewRead
+        self, window: ViewPartition, inner: ViewPartition, read: ViewRead, begin: int
     ) -> ViewPartition | MemberView:
-        """Return what the reader is to see of the view inside the window."""
+        """Return what the reader is to see of the view inside the window, which begins at this offset."""
         place = window.topic.topic_id, window.index, read.reader
         view = self._reading.get(place)
         if view is not None and (view.partition is not inner or _is_over(view, read.offset)):
@@ -54,21 +54,21 @@ class ReaderSnapshots:
             self._forget(place)
             view = None
         if view is None:
-            if read.offset != window.log_start or read.offset >= window.high_watermark:
+            if read.offset > begin or read.offset >= window.high_watermark:
                 return inner
-            view = self._begin(place, window, inner)
+            view = self._begin(place, window, inner, begin)
         assert view.snapshot is not None
         # Retention may have deleted what was to be noted.
         view.snapshot.noted = max(view.snapshot.noted, inner.log_start)
         self._reading.move_to_end(place)
         return view
 
-    def _begin(self, place: Place, window: ViewPartition, inner: ViewPartition) -> MemberView:
+    def _begin(self, place: Place, window: ViewPartition, inner: ViewPartition, begin: int) -> MemberView:
         while self._reading and (self.budget.is_full or len(self._reading) >= SNAPSHOTS_MAX):
             self._forget(next(iter(self._reading)))
         view = self._reading[place] = MemberView(self._host.loop, inner)
         view.snapshot = KeySnapshot(
-            window.log_start,
+            begin,
             window.high_watermark,
             self.budget,
             over_many=window.definition.kind in OVER_MANY,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from broker.catalogue.topics import Topic
     from broker.loop.slices import Until
+    from broker.view_topics.member_view import MemberView
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from protocol.record_reader import Record
@@ -43,7 +44,7 @@ class WindowPartition(ViewPartition):
 
     __slots__ = (
         "_checked", "_compacted", "_end", "_first", "_floor", "_from", "_pacing", "_snapshots", "_to",
-        "inner",
+        "_was_to_come", "inner",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +58,11 @@ class WindowPartition(ViewPartition):
         self._snapshots = host.shared(ReaderSnapshots) if self.definition.snapshot else None
         self._from = parse_bound(self.definition.start) if self.definition.start else None
         self._to = parse_bound(self.definition.end) if self.definition.end else None
+        # Whether readers may have been told of offsets before the first that is shown: where the log ended
+        # then is not known after a restart.
+        self._was_to_come = (
+            self._from is not None and not self._from.is_offset and self._from.value > topic.created_ms
+        )
         # The offsets of the bounds, as soon as they are known.
         self._first = self._offset_of(self._from)
         self._end = self._offset_of(self._to)
@@ -99,13 +105,23 @@ class WindowPartition(ViewPartition):
 
     @property
     def log_start(self) -> int:
-        """The first offset that can be fetched."""
+        """The first offset that can be fetched.
+
+        That is the source's own if the window was opened before its time: no reader that has waited since
+        then is told that its offset is out of range, with which those that read the latest lose records.
+        """
+        begin = self.begin
+        if self._from is None or self._from.is_offset:
+            return begin
+        return self.inner.log_start if self._was_to_come else min(begin, self._floor)
+
+    @property
+    def begin(self) -> int:
+        """The first offset that is shown; the end while it is not known."""
         if self._from is None:
             return self.inner.log_start
         self._check_bounds()
-        first = self._floor if self._first is None else self._first
-        # Readers of a future time stay at the offset where the log ended when the window was opened.
-        return max(self.inner.log_start, first if self._from.is_offset else min(first, self._floor))
+        return max(self.inner.log_start, self._floor if self._first is None else self._first)
 
     @property
     def high_watermark(self) -> int:
@@ -129,7 +145,7 @@ class WindowPartition(ViewPartition):
         self, timestamp_ms: int, *, from_offset: int
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from an offset on with a shown record at or after the time."""
-        from_offset = max(from_offset, self.log_start)
+        from_offset = max(from_offset, self.begin)
         while True:
             hit = yield from self.inner.time_steps(timestamp_ms, from_offset=from_offset)
             if hit is None or hit.base_offset >= self.high_watermark:
@@ -142,7 +158,7 @@ class WindowPartition(ViewPartition):
 
     def _shown_of(self, hit: TimeHit) -> Generator[Until | None, None, TimeHit | None]:
         """Return the part of a batch that lies between the bounds; a thread cuts it."""
-        first, end = self.log_start, self.high_watermark
+        first, end = self.begin, self.high_watermark
         if first <= hit.base_offset and hit.next_offset <= end:
             return hit
         return (yield from in_thread(self.host.loop.scheduler.offload, lambda: _between(hit, first, end)))
@@ -154,9 +170,9 @@ class WindowPartition(ViewPartition):
         opened, and over a database the newest ones.
         """
         hit = yield from self.inner.newest_steps()
-        if hit is not None and self.log_start <= hit.base_offset and hit.next_offset <= self.high_watermark:
+        first, end = self.begin, self.high_watermark
+        if hit is not None and first <= hit.base_offset and hit.next_offset <= end:
             return hit
-        first, end = self.log_start, self.high_watermark
         if (hits := self.inner.hits_by_time(first, end)) is not None:
             return (yield from newest_of(hits, self._shown_of))
         newest, at_bounds = yield from self._extents_between(first, end)
@@ -210,12 +226,16 @@ class WindowPartition(ViewPartition):
         end = self.high_watermark
         if read.position >= end:
             return
-        if self._first is not None:
-            read.position = max(read.position, min(self._first, end))
+        begin = self.begin
+        read.position = max(read.position, min(begin, end))
+        if read.position == end:
+            return
         max_bytes = read.max_bytes
         if self._pacing is not None:
             read.max_bytes = min(max_bytes, PACED_BYTES)
-        shown = self.inner if self._snapshots is None else self._snapshots.view_of(self, self.inner, read)
+        shown: ViewPartition | MemberView = self.inner
+        if self._snapshots is not None:
+            shown = self._snapshots.view_of(self, self.inner, read, begin)
         yield from shown.steps(read)
         read.max_bytes = max_bytes
         if read.position > end:

@@ -131,7 +131,30 @@ def test_a_time_to_come_shows_nothing_until_it_has_come() -> None:
     gateway.settle()
     found = read_all(client, "u", 0, 10)
     assert [record.offset for record in found] == [11, 12]
-    assert offset_of(client, "u", -2).offset == 10
+    # Nor does a reader that begins before it see anything else.
+    assert offset_of(client, "u", -2).offset == 0
+    assert [record.offset for record in read_all(client, "u", 0, 0)] == [11, 12]
+
+
+def test_readers_of_a_time_to_come_lose_nothing_by_a_restart() -> None:
+    """A reader stays where the log ended when it first asked, while records from before the time come."""
+    gateway, client = written()
+    alias(client, "u", **{"from": str(START_MS + 500)})
+    at_end = fetch(client, "u", offset_of(client, "u", -1).offset).high_watermark
+    assert at_end == 10
+    send(client, "t", batch(b"10", timestamp_ms=START_MS + 100))
+    gateway.restart()
+    client = gateway.client()
+    answer = fetch(client, "u", at_end)
+    assert (answer.error_code, answer.high_watermark) == (0, 11)
+    assert list(records_of(bytes(answer.records))) == []
+    send(client, "t", batch(b"11", timestamp_ms=START_MS + 200))
+    send(client, "t", batch(b"12", timestamp_ms=START_MS + 500))
+    gateway.restart()
+    client = gateway.client()
+    assert [record.offset for record in read_all(client, "u", 0, at_end)] == [12]
+    assert offset_of(client, "u", START_MS).offset == 12, "what is not shown is not found"
+    assert offset_of(client, "u", -3).offset == 12
 
 
 def test_an_end_to_come_is_reached_once() -> None:
@@ -175,14 +198,14 @@ def test_a_query_can_be_bounded_as_well() -> None:
 def test_a_database_can_be_bounded_as_well() -> None:
     _, client = database()
     for number in range(6):
-        send(client, "b", batch(b"%d" % number, timestamp_ms=START_MS + number))
-    bounds = {"kawal.from": str(START_MS + 2), "kawal.to": str(START_MS + 5)}
+        send(client, "b", batch(b"%d" % number, timestamp_ms=START_MS - 10 + number))
+    bounds = {"kawal.from": str(START_MS - 8), "kawal.to": str(START_MS - 5)}
     make_view(client, "some", "DATABASE d", **bounds)
     start = offset_of(client, "some", -2).offset
     assert [record.value for record in read_all(client, "some", 0, start)] == [b"2", b"3", b"4"]
     newest = offset_of(client, "some", -3)
-    assert (newest.offset, newest.timestamp) == (start + 2, START_MS + 4)
-    make_view(client, "none", "DATABASE d", **{"kawal.to": str(START_MS)})
+    assert (newest.offset, newest.timestamp) == (start + 2, START_MS - 6)
+    make_view(client, "none", "DATABASE d", **{"kawal.to": str(START_MS - 10)})
     assert offset_of(client, "none", -3).offset == -1
 
 
