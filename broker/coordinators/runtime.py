@@ -14,9 +14,9 @@ that consist mostly of superseded records are copied forward (copier.py).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Generic
+from typing import Final, Generic
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import (
@@ -37,6 +37,7 @@ from broker.coordinators.records import MarkerBatch, append_records
 from broker.errors import RequestError
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
+from broker.loop.slices import Steps
 from broker.storage.vnode import Vnode
 from groups.effects import Effects, EndMarker
 from protocol.error_codes import ErrorCode
@@ -44,6 +45,10 @@ from wal.disk import DiskError
 from wal.errors import WalError
 
 logger = logging.getLogger("kawal.coordinators")
+
+APPENDED_AT_ONCE: Final = 100
+"""The batches that have waited for the topic which are appended without a pause, in 1 ms: the first member of
+a share group with 6,000 topics makes as many."""
 
 
 class CoordinatorRuntime(Generic[MachineT]):
@@ -56,6 +61,7 @@ class CoordinatorRuntime(Generic[MachineT]):
         self._loop = loop
         self._backlog: list[Effects] = []
         self._in_flight = 0
+        # Until the topic is durable, and what waited for it is appended.
         self._making_topic = False
         self._stopping = False
         self._partition_count = 0
@@ -167,6 +173,9 @@ class CoordinatorRuntime(Generic[MachineT]):
             self._make_topic(topic, now_ms)
             return
         backlog, self._backlog = self._backlog, []
+        self._append_some(topic, backlog, now_ms)
+
+    def _append_some(self, topic: Topic, backlog: Sequence[Effects], now_ms: int) -> None:
         for pending in backlog:
             if not pending.settled:
                 self._append(topic, pending, now_ms)
@@ -214,9 +223,29 @@ class CoordinatorRuntime(Generic[MachineT]):
         self._metadata.metadata_log.when_durable(lambda error: self._topic_made(error, now_ms), now_ms)
 
     def _topic_made(self, error: ErrorCode | None, now_ms: int) -> None:
+        if error is None and len(self._backlog) > APPENDED_AT_ONCE:
+            self._loop.scheduler.add_work(self._append_backlog())
+            return
         self._making_topic = False
         if error is not None:
             self._fail_backlog(now_ms)
+        self._pump(now_ms)
+        self._stop_when_stored(now_ms)
+
+    def _append_backlog(self) -> Steps:
+        """Append what has waited for the topic, some at a time; what comes meanwhile waits behind it."""
+        try:
+            while self._backlog:
+                topic = self._metadata.catalogue.find(self._kind.topic_name)
+                if topic is None:
+                    break
+                some = self._backlog[:APPENDED_AT_ONCE]
+                del self._backlog[:APPENDED_AT_ONCE]
+                self._append_some(topic, some, self._loop.clock.turn_ms)
+                yield
+        finally:
+            self._making_topic = False
+        now_ms = self._loop.clock.turn_ms
         self._pump(now_ms)
         self._stop_when_stored(now_ms)
 

@@ -15,6 +15,7 @@ import logging
 import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from broker.catalogue.metadata import Metadata
 from broker.config import group_configs
 from broker.errors import RequestError
 from broker.loop.loop import Loop
-from broker.loop.slices import ITEMS_PER_STEP, Offload, Until, WaitingSteps
+from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Offload, Until, WaitingSteps
 from broker.storage.partition import Partition
 from broker.storage.timestamps import first_steps
 from groups.errors import GroupError
@@ -85,7 +86,7 @@ class ShareStates:
             logger.error("share group %.100r is not initialized: %s", order.group_id, error)
             self._initialized(order, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
-        told = after_all(len(found), lambda code: self._initialized(order, code))
+        told = after_all(len(found), lambda code: self._made(order, code))
         for number, (key, start) in enumerate(found, 1):
             self._change(key, start, told)
             if not number % ITEMS_PER_STEP:
@@ -98,6 +99,13 @@ class ShareStates:
                 machine.initialize(key, start, told, now_ms)
             except GroupError as error:
                 told(error.code)
+
+    def _made(self, order: InitOrder, code: ErrorCode) -> None:
+        """Tell that the last state is durable: of many in a turn of its own, as many were settled in this."""
+        if len(order.partitions) > PLAIN_ITEMS_PER_STEP:
+            self._loop.scheduler.soon(partial(self._initialized, order, code))
+        else:
+            self._initialized(order, code)
 
     def _initialized(self, order: InitOrder, code: ErrorCode) -> None:
         now_ms = self._loop.clock.turn_ms

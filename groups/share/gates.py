@@ -21,7 +21,7 @@ NOTHING: frozenset[int] = frozenset()
 
 def share_withheld(context: Context, group: ShareGroup, name: str, topic_id: UUID) -> frozenset[int]:
     """Return the partitions of a topic that the group does not get yet."""
-    if name not in context.splits.topics:
+    if not context.splits.topics or name not in context.splits.topics:
         return NOTHING
     tree = context.splits.topics[name].tree
     facts, group_id = context.splits, group.group_id

@@ -16,6 +16,7 @@ Source: KIP-932; Kafka 4.3's GroupMetadataManager.shareGroupHeartbeat.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import filterfalse
 from typing import NamedTuple
 from uuid import UUID
 
@@ -39,7 +40,7 @@ from groups.share.group_records import (
 from groups.share.group_table import GroupChanges, ShareGroups
 from groups.share.heartbeat import check_epoch, check_request, on_the_wire, refused, wanted_by
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
-from groups.share.targets import assign, ready
+from groups.share.targets import assign
 from groups.timers import TimerKey
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
@@ -92,10 +93,12 @@ class ShareMembership:
         known = self._context.topics.by_id
         states = self._kept(group)
         for topic_id, partitions in made.items():
-            if topic_id in known:
+            # Each look-up of an id runs a function of Python.
+            topic = known.get(topic_id)
+            if topic is not None:
                 before = states.get(topic_id)
                 both = partitions if before is None else partitions | before.partitions
-                states[topic_id] = InitializedTopic(known[topic_id].name, frozenset(both))
+                states[topic_id] = InitializedTopic(topic.name, frozenset(both))
         with GroupChanges(self.table, group.group_id) as changes:
             # If this is lost, the states are ordered again.
             changes.on_undo(group.make_stale)
@@ -185,12 +188,13 @@ class ShareMembership:
                 self.table.check_room(key, wanted)
                 changes.put(key, wanted)
                 group = self.table.groups[group_id]
-            if known is None or known.topics != wanted.topics:
+            subscribes = known is None or known.topics != wanted.topics
+            if subscribes:
                 group.is_stale = True
                 self._bump(changes, group)
                 assign(self.table, changes, group)
             if group.is_stale or holds_back(self._context, group):
-                self._refresh(changes, group)
+                self._refresh(changes, group, is_counted=subscribes)
             beat = _Beat(self, request, reply)
             self._start_session(group_id, member_id)
             holder = group.assigning if group.waiting is None else group.waiting
@@ -268,14 +272,17 @@ class ShareMembership:
 
     # --- assignment -----------------------------------------------------------------------------------------
 
-    def _refresh(self, changes: GroupChanges, group: ShareGroup) -> None:
-        """Look at the topics of a group: count a change if they have changed, and order missing states."""
+    def _refresh(self, changes: GroupChanges, group: ShareGroup, *, is_counted: bool) -> None:
+        """Look at the topics of a group: count a change if they have changed, and order missing states.
+
+        `is_counted`: a change was counted in this step, with the topics as they are.
+        """
         group.is_stale = False
         changes.on_undo(group.make_stale)
         states = self._kept(group)
         if len(states) < len(group.initialized):
             changes.put(ShareStatesKey(group.group_id), states or None)
-        if metadata_hash(self._context, frozenset(group.names)) != group.metadata_hash:
+        if not is_counted and metadata_hash(self._context, frozenset(group.names)) != group.metadata_hash:
             self._bump(changes, group)
             assign(self.table, changes, group)
         missing = tuple(self._missing(group))
@@ -290,8 +297,10 @@ class ShareMembership:
 
     def _kept(self, group: ShareGroup) -> dict[UUID, InitializedTopic]:
         """Return the states of a group but for those in topics that were deleted."""
-        known = self._context.topics.by_id
-        return {topic_id: topic for topic_id, topic in group.initialized.items() if topic_id in known}
+        kept = dict(group.initialized)
+        for topic_id in list(filterfalse(self._context.topics.by_id.__contains__, kept)):
+            del kept[topic_id]
+        return kept
 
     def _missing(self, group: ShareGroup) -> Iterator[tuple[UUID, int]]:
         known = self._context.topics.by_name
@@ -299,10 +308,12 @@ class ShareMembership:
         for name in filter(known.__contains__, group.names):
             topic = known[name]
             held_back = share_withheld(self._context, group, name, topic.topic_id)
-            first = ready(group, topic.topic_id, topic.partition_count, held_back)
-            for partition in range(first, topic.partition_count):
-                if partition not in held_back and not group.is_initialized(topic.topic_id, partition):
-                    yield topic.topic_id, partition
+            state = group.initialized.get(topic.topic_id)
+            there = held_back if state is None else held_back | state.partitions
+            if len(there) < topic.partition_count or not there.issuperset(range(topic.partition_count)):
+                for partition in range(topic.partition_count):
+                    if partition not in there:
+                        yield topic.topic_id, partition
 
 
 class _Beat:

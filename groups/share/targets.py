@@ -97,7 +97,8 @@ def assign(table: ShareGroups, changes: GroupChanges, group: ShareGroup) -> None
 def _task_of(table: ShareGroups, group: ShareGroup) -> ShareTask:
     known = table.context.topics.by_name
     topics: dict[str, Open] = {}
-    for name in filter(known.__contains__, group.names):
+    # A new group has no state at all, and asks for thousands of topics perhaps.
+    for name in filter(known.__contains__, group.names) if group.initialized else ():
         topic = known[name]
         held_back = share_withheld(table.context, group, name, topic.topic_id)
         count = ready(group, topic.topic_id, topic.partition_count, held_back)
@@ -115,6 +116,8 @@ def ready(group: ShareGroup, topic_id: UUID, count: int, held_back: frozenset[in
     topic = group.initialized.get(topic_id)
     if topic is None:
         return 0
+    if not held_back and topic.partitions.issuperset(range(count)):
+        return count
     missing = (index for index in range(count) if index not in topic.partitions and index not in held_back)
     return next(missing, count)
 

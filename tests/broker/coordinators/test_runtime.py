@@ -9,11 +9,12 @@ import pytest
 
 from broker.coordinators import copier, loader
 from broker.coordinators.records import append_records
+from broker.coordinators.runtime import APPENDED_AT_ONCE, CoordinatorRuntime
 from broker.loop.internal_errors import ErrorPlace
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from tests.broker.coordinators.toy import TOPIC, add, toy_of, values_of
+from tests.broker.coordinators.toy import TOPIC, Counters, add, toy_of, values_of
 from tests.broker.gateway import Gateway
 from tests.broker.groups import commit, committed
 from tests.broker.kit import create
@@ -177,6 +178,42 @@ def test_a_stop_lets_records_arrive_and_refuses_what_comes_later(gateway: Gatewa
     gateway.settle()
     assert answers == [None]
     assert add(gateway, toy, "a1", "a2", 1) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+
+
+def have_wait(gateway: Gateway, toy: CoordinatorRuntime[Counters], count: int) -> None:
+    """Have so many operations wait for the topic, which is durable when this returns."""
+    for _ in range(count):
+        add(gateway, toy, "a1", "a2", 1)
+    assert toy.has_backlog
+    gateway.run_jobs()
+
+
+def test_what_has_waited_for_the_topic_is_appended_some_at_a_time(gateway: Gateway) -> None:
+    toy = toy_of(gateway)
+    have_wait(gateway, toy, 2 * APPENDED_AT_ONCE + 1)
+    left: list[int] = []
+    while toy._backlog:
+        left.append(len(toy._backlog))
+        gateway.broker.scheduler.run_some(lambda: 0, 0)
+        if len(left) == 1:
+            # What comes now waits its turn.
+            add(gateway, toy, "a1", "a2", 1)
+    assert left == [2 * APPENDED_AT_ONCE + 1, APPENDED_AT_ONCE + 2, 2]
+    gateway.settle()
+    assert values_of(gateway, toy) == dict.fromkeys(["a1", "a2"], 2 * APPENDED_AT_ONCE + 2)
+    gateway.restart()
+    assert values_of(gateway, toy_of(gateway)) == dict.fromkeys(["a1", "a2"], 2 * APPENDED_AT_ONCE + 2)
+
+
+def test_what_waits_for_a_topic_that_a_client_deletes_is_not_waited_for_again(gateway: Gateway) -> None:
+    toy = toy_of(gateway)
+    have_wait(gateway, toy, APPENDED_AT_ONCE + 1)
+    client = gateway.client()
+    client.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=TOPIC)], timeout_ms=1_000), 6)
+    gateway.settle()
+    answers = add(gateway, toy, "b1", "b2", 7)
+    gateway.settle()
+    assert (answers, values_of(gateway, toy)["b1"], toy.has_backlog) == ([None], 7, False)
 
 
 def test_state_starts_anew_when_a_client_deletes_the_topic(
