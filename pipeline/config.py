@@ -104,7 +104,7 @@ class SourceSection(Struct, frozen=True, kw_only=True):
         ),
     ] = "1h"
     options: Annotated[
-        dict[str, str | int | bool],
+        dict[str, str | int | float | bool],
         Meta(description="Further options of Spark's Kafka source, such as 'kafka.fetch.max.bytes'."),
     ] = {}
     security: SecuritySection = SecuritySection()
@@ -323,7 +323,7 @@ class SparkSection(Struct, frozen=True, kw_only=True):
         Meta(description="For runs of a few minutes: Java starts fast, but never compiles its best."),
     ] = False
     options: Annotated[
-        dict[str, str | int | bool], Meta(description="Further Spark configuration; overrides ours.")
+        dict[str, str | int | float | bool], Meta(description="Further Spark configuration; overrides ours.")
     ] = {}
 
 

@@ -2,55 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from pipeline.bucket_config import check_bucket
 from pipeline.config import Job, TargetSection
 from pipeline.errors import JobFileError
+from pipeline.option_checks import check_source_options, check_spark_options
 from registry.client import address_problem
-
-OWN_KEYS = {
-    "subscribe": "source.topics",
-    "subscribepattern": "source.topics",
-    "assign": "source.topics",
-    "startingoffsets": "source.start",
-    "startingtimestamp": "source.start",
-    "startingoffsetsbytimestamp": "source.start",
-    "maxoffsetspertrigger": "source.max_offsets_per_trigger",
-    "minpartitions": "source.min_partitions",
-    "failondataloss": "source.fail_on_data_loss",
-    "includeheaders": "schema.headers",
-    "kafka.bootstrap.servers": "source.bootstrap",
-    "kafka.isolation.level": "source.isolation",
-}
-"""Options of Spark's Kafka source (it ignores case) that have a key of their own in the job file."""
-
-REFUSED_OPTIONS = frozenset(
-    {
-        "kafka.auto.offset.reset",
-        "kafka.enable.auto.commit",
-        "kafka.interceptor.classes",
-        "kafka.key.deserializer",
-        "kafka.value.deserializer",
-    }
-)
-"""Options of the consumer that Spark sets itself (4.2, KafkaSourceProvider.validateGeneralOptions)."""
-
-SPARKS_OPTIONS = (
-    "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
-    "groupIdPrefix",
-    "kafkaConsumer.pollTimeoutMs",
-    "maxRecordsPerPartition",
-    "maxTriggerDelay",
-    "minOffsetsPerTrigger",
-    "startingOffsetsByTimestampStrategy",
-)
-"""Further options of Spark's Kafka source that a stream may have; it ignores all others."""
-
-NUMBERS = (".ms", ".bytes", ".records", "numretries", "intervalms", "timeoutms", "perpartition", "pertrigger")
-"""Ends of the names, in small letters, of options whose values are numbers."""
 
 TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 """Kafka's rule for names of topics (Topic.java)."""
@@ -86,8 +44,7 @@ def _check_source(job: Job) -> None:
     repeated = {topic for topic in source.topics if source.topics.count(topic) > 1}
     if repeated:
         raise JobFileError(f"source.topics names {min(repeated)!r} twice")
-    for option, value in source.options.items():
-        _check_option(option, value)
+    check_source_options(source.options)
 
 
 def check_topic_name(topic: str, subject: str) -> None:
@@ -103,21 +60,6 @@ def _check_addresses(addresses: str, key: str) -> None:
             raise JobFileError(
                 f"{key} is {addresses!r}: {address!r} is not an address; write HOST:PORT, as 127.0.0.1:9092"
             )
-
-
-def _check_option(option: str, value: str | int | bool) -> None:
-    name = option.lower()
-    if own := OWN_KEYS.get(name):
-        raise JobFileError(f"source.options has {option!r}, which has a key of its own; set {own} instead")
-    if name in REFUSED_OPTIONS:
-        raise JobFileError(f"source.options has {option!r}, which Spark sets itself; leave it out")
-    known = {ours.lower(): ours for ours in SPARKS_OPTIONS}
-    if not name.startswith("kafka.") and name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = repr(known[close[0]]) if close else f"'kafka.{option}', if it is an option of Kafka's consumer"
-        raise JobFileError(f"source.options has {option!r}, which Spark would ignore; did you mean {hint}?")
-    if name.endswith(NUMBERS) and (isinstance(value, bool) or not str(value).lstrip("-").isdecimal()):
-        raise JobFileError(f"source.options has {option!r} = {value!r}: expected a number")
 
 
 def _check_schema(job: Job) -> None:
@@ -159,16 +101,7 @@ def _check_spark(job: Job) -> None:
     memory = job.spark.driver_memory
     if int(memory[:-1]) * (1024 if memory.endswith("g") else 1) < DRIVER_MEMORY_MIN_MB:
         raise JobFileError(f"spark.driver_memory is {memory!r}: Spark needs {DRIVER_MEMORY_MIN_MB}m or more")
-    for option in job.spark.options:
-        if option in ("spark.master", "spark.driver.memory"):
-            own = "spark.master" if option == "spark.master" else "spark.driver_memory"
-            raise JobFileError(
-                f"spark.options has {option!r}, which has a key of its own; set {own} in its place"
-            )
-        if not option.startswith("spark."):
-            raise JobFileError(
-                f"spark.options has {option!r}, which Spark would ignore; did you mean 'spark.{option}'?"
-            )
+    check_spark_options(job.spark.options)
 
 
 def _check_registry(job: Job) -> None:

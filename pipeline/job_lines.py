@@ -8,9 +8,10 @@ SHORTEST_VALUE = 3
 """Shorter values, as `1g`, are found in sentences about something else."""
 
 _HEADING = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
-_KEY = re.compile(r"\s*[\"']?([\w.-]+)[\"']?\s*=(.*)")
+_KEY = re.compile(r"\s*((?:[\w.-]+|\"[^\"]+\"|'[^']+')+)\s*=(.*)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 _DOTTED = re.compile(r"\[?[A-Za-z_][\w-]*(?:\.[\w-]+)+\]?")
+_OPTION = re.compile(r"'([\w.-]+)'")
 _NAME = re.compile(r"['\[]?[A-Za-z_][\w-]*\b")
 
 
@@ -21,6 +22,8 @@ def line_of(text: str, sentence: str) -> int:
     """
     lines = _lines(text)
     dotted = [name.strip("[].") for name in _DOTTED.findall(sentence)]
+    if dotted and (option := _OPTION.search(sentence)) and (found := lines.get(f"{dotted[0]}.{option[1]}")):
+        return found  # "source.options has 'kafka.x'": a table of its own, with a line for each option
     for name in dotted:
         if name in lines:
             return lines[name]
@@ -57,5 +60,6 @@ def _lines(text: str) -> dict[str, int]:
             table = heading[1]
             lines.setdefault(table, number)
         elif key := _KEY.match(line):
-            lines.setdefault(f"{table}.{key[1]}" if table else key[1], number)
+            name = key[1].replace('"', "").replace("'", "")
+            lines.setdefault(f"{table}.{name}" if table else name, number)
     return lines

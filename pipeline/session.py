@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from pipeline.class_archive import archive_for
 from pipeline.config import SparkSection
 from pipeline.errors import SetupError
+from pipeline.option_forms import text_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,8 +91,8 @@ def plan_session(
     if LOOPBACK_MASTER.fullmatch(spark.master):
         options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         environment["SPARK_LOCAL_IP"] = "127.0.0.1"
-    options |= {key: _text(value) for key, value in spark.options.items()}
-    options[WORKERS_PATH] = os.pathsep.join(filter(None, (PACKAGES_FOLDER, _text(their_path))))
+    options |= {key: text_of(value) for key, value in spark.options.items()}
+    options[WORKERS_PATH] = os.pathsep.join(filter(None, (PACKAGES_FOLDER, text_of(their_path))))
     return SessionPlan(master=spark.master, options=options, environment=environment)
 
 
@@ -136,7 +137,7 @@ def _sister(active: SparkSession, spark: SparkSection) -> SparkSession:
     sister = active.newSession()
     for key, value in {**OUR_OPTIONS, **spark.options}.items():
         if key.startswith("spark.sql."):
-            sister.conf.set(key, _text(value))
+            sister.conf.set(key, text_of(value))
     return sister
 
 
@@ -208,7 +209,3 @@ def _errors_to(log_path: Path) -> Iterator[None]:
         os.dup2(terminal, 2)
         os.close(log)
         os.close(terminal)
-
-
-def _text(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.config import Job
 from pipeline.job_file import duration_ms
 from pipeline.ledger import Totals
+from pipeline.option_forms import text_of
 from pipeline.positions import Positions
 from pipeline.security import java_options
 
@@ -45,11 +46,7 @@ def source_options(job: Job) -> dict[str, str]:
     }
     if source.min_partitions:
         options["minPartitions"] = str(source.min_partitions)
-    given = {
-        name: str(value).lower() if value in (True, False) else str(value)
-        for name, value in source.options.items()
-    }
-    return options | given
+    return options | {name: text_of(value) for name, value in source.options.items()}
 
 
 def stream_options(job: Job, start: Positions, total: Totals) -> dict[str, str]:

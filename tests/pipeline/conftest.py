@@ -10,7 +10,7 @@ import pytest
 from pipeline.config import SparkSection
 from pipeline.session import spark_session
 
-FOR_FEW_ROWS: dict[str, str | int | bool] = {
+FOR_FEW_ROWS: dict[str, str | int | float | bool] = {
     # Compiling a plan takes longer than running it over five rows; jobs, and compat_tests, do compile.
     "spark.sql.codegen.wholeStage": False,
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

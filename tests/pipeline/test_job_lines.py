@@ -40,6 +40,30 @@ def test_a_sentence_is_about_the_first_key_that_it_names_else_about_its_table(
     assert line_of(TEXT, sentence) == line
 
 
+OPTIONS = """\
+[source.options]
+"kafka.fetch.max.bytes" = "many"
+maxTriggerDelay = "soon"
+[spark]
+options."spark.task.cpus" = 0
+'options'.'spark.rpc.retry.wait' = "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "line"),
+    [
+        ("source.options has 'kafka.fetch.max.bytes' = 'many': expected a whole number", 2),
+        ("source.options has 'maxTriggerDelay' = 'soon': expected a time, as '30s' or '5m'", 3),
+        ("source.options has 'kafka.max.poll.records', which is not there", 1),
+        ("spark.options has 'spark.task.cpus' = 0: expected a whole number from 1 on", 5),
+        ("spark.options has 'spark.rpc.retry.wait' = 'x': expected a time", 6),
+    ],
+)
+def test_an_option_in_a_table_of_its_own_or_behind_a_dot_has_its_own_line(sentence: str, line: int) -> None:
+    assert line_of(OPTIONS, sentence) == line
+
+
 @pytest.mark.parametrize(
     ("sentence", "line"),
     [
