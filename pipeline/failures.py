@@ -17,6 +17,14 @@ LOST = "Some data may have been lost"
 LOST_REASON = re.compile(r"^Reason: (.+?)\.?(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
+WORKER_ENDED = re.compile(
+    r"Python worker exited unexpectedly"
+    r"|java\.(?:io\.EOFException|net\.SocketException)[^\n]*\n(?:\s+at java\.[^\n]*\n)*"
+    r"\s+at org\.apache\.spark\.api\.python\."
+)
+"""A worker that ends while it computes gives the first; one that ends before it has said its number, or while
+rows are written to it, an error of its connection with Spark."""
+
 REGISTRY = re.compile(r"registry\.errors\.Unreachable: (.+)$", re.MULTILINE)
 TIMEOUT = re.compile(
     r"TimeoutException|DisconnectException|Timed out waiting|timed out|Cannot fetch offset|disconnected"
@@ -43,6 +51,12 @@ def explain(job: str, report: str, log_path: Path, bootstrap: str) -> PipelineEr
     if registry is not None:
         return SourceError(
             f"{job}: {registry.group(1).strip()}; what has landed stays, and the next run continues there"
+        )
+    if WORKER_ENDED.search(report):
+        return PipelineError(
+            f"{job}: a Python worker of Spark exited unexpectedly: the system may have killed it for its "
+            "memory (dmesg says so). What has landed stays, and the next run continues there. The full "
+            f"report is in {log_path}"
         )
     if is_timeout(report):
         return SourceError(

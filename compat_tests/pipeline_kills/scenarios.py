@@ -71,7 +71,7 @@ def python_worker_dies(ground: Ground) -> None:
         kill(in_mid_batch(run, lambda: busy_python_workers([run.pid])))
         code, out = ended(run)
     assert code == 1, out
-    assert "Python worker exited unexpectedly" in out.splitlines()[-1], out
+    assert "a Python worker of Spark exited unexpectedly" in out.splitlines()[-1], out
     assert ground.visible_rows() == 0
     ground.job.run_here()
     ground.must_be_equal(rows=MANY)

@@ -95,3 +95,32 @@ def test_a_registry_that_was_away_is_told() -> None:
         "lake: cannot reach the schema registry at http://r/x: refused; what has landed stays, and"
         " the next run continues there"
     )
+
+
+TASK_FAILED = """Job aborted due to stage failure: Task 1 in stage 0.0 failed 1 times, most recent failure:
+Lost task 1.0 in stage 0.0 (TID 1) (localhost executor driver): java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+\tat {place}
+"""
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)\n",
+        TASK_FAILED.format(
+            place="org.apache.spark.api.python.PythonWorkerFactory.createWorker$1(PythonWorkerFactory.scala:188)"
+        ),
+        "Caused by: java.net.SocketException: Connection reset\n"
+        "\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)\n",
+    ],
+)
+def test_a_python_worker_that_was_killed_is_told_whenever_it_dies(report: str) -> None:
+    told = str(explain("land-t", report, LOG, "kafka:9092"))
+    assert told.startswith("land-t: a Python worker of Spark exited unexpectedly: the system may have killed")
+    assert "What has landed stays, and the next run continues there." in told
+
+
+def test_an_end_of_file_elsewhere_is_not_put_down_to_a_python_worker() -> None:
+    report = TASK_FAILED.format(place="org.apache.parquet.Reader.read(Reader.java:5)")
+    assert "Python worker" not in str(explain("land-t", report, LOG, "kafka:9092"))
