@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.broker import Broker
+from compat_tests.pipeline_kills.__main__ import ALL_KINDS, ALL_SCENARIOS, pairs
 from compat_tests.pipeline_kills.copies import COPY_KINDS, COPY_SCENARIOS, COPY_STEPS
 from compat_tests.pipeline_kills.ground import KINDS, make_ground
 from compat_tests.pipeline_kills.scenarios import SCENARIOS, STEPS, driver_dies
@@ -53,3 +54,13 @@ def test_every_job_dies_at_five_steps_or_more_and_in_every_other_way() -> None:
     assert {"executor", "cluster-python-worker", "python-worker", "gateway", "disk-away"} < SCENARIOS.keys()
     assert {"copy-executor", "copy-writer", "copy-source", "copy-target"} < COPY_SCENARIOS.keys()
     assert (KINDS, COPY_KINDS) == (("parquet", "delta", "iceberg"), ("replicate", "derive"))
+
+
+def test_a_scenario_is_done_once_in_each_kind_that_is_chosen() -> None:
+    chosen = [("audit", "delta"), ("copy-writer", ""), ("audit", "")]
+    assert pairs(chosen, ["delta", "iceberg", "derive"]) == [
+        ("audit", "delta"),
+        ("copy-writer", "derive"),
+        ("audit", "iceberg"),
+    ]
+    assert len(pairs([(name, "") for name in ALL_SCENARIOS], ALL_KINDS)) == 180

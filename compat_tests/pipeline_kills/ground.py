@@ -22,6 +22,7 @@ from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 from pipeline.audit_report import audit_job
 from pipeline.job_file import load
+from pipeline.places import Places, places_of
 
 KINDS = ("parquet", "delta", "iceberg")
 BUCKET_KINDS = tuple(f"{kind}-s3" for kind in KINDS)
@@ -54,6 +55,11 @@ class Ground:
     def catalog(self) -> Path:
         """The catalog of an Iceberg table in a bucket."""
         return self.folder / "catalog.db"
+
+    @property
+    def places(self) -> Places:
+        """The folders of the job."""
+        return places_of(load(self.job.file))
 
     def edit(self, old: str, new: str) -> None:
         """Replace some text of the job file, which must be there."""
@@ -106,6 +112,18 @@ class Ground:
         import pyarrow.parquet as pq
 
         return sum(pq.read_metadata(path).num_rows for path in table.glob("batch=*/**/*.parquet"))
+
+    def files(self) -> dict[str, int]:
+        """Return every file of the table, on the disk or in its bucket, with the time it was written."""
+        if self.store is None:
+            found = self.job.files()
+        else:
+            from pyarrow.fs import FileSelector, FileType
+
+            listed = self.store.files().get_file_info(FileSelector(f"lake/{self.topic}", recursive=True))
+            found = {each.path: each.mtime_ns for each in listed if each.type == FileType.File}
+        assert found, "there is no file of the table"
+        return found
 
     def running(self, action: str = "run") -> AbstractContextManager[subprocess.Popen[str]]:
         """Run the job's command in a process group of its own; it is killed at the end of the block."""

@@ -244,7 +244,7 @@ def checkpoint_is_lost(ground: Ground) -> None:
     """Lose Spark's checkpoint between two runs: the job goes on where its table ends."""
     produce_numbers(ground.broker, ground.topic, range(30))
     ground.job.run_here()
-    ground.job.checkpoint.rename(ground.folder / "lost")
+    ground.places.checkpoint.rename(ground.folder / "lost")
     produce_numbers(ground.broker, ground.topic, range(30, 50))
     assert ground.job.run_here()["rows"] == 20
     ground.must_be_equal(rows=50)
@@ -254,9 +254,9 @@ def nothing_new(ground: Ground) -> None:
     """Run twice: the second run changes no file."""
     produce_numbers(ground.broker, ground.topic, range(30))
     ground.job.run_here()
-    before = ground.job.files()
+    before = ground.files()
     assert ground.job.run_here()["rows"] == 0
-    assert ground.job.files() == before
+    assert ground.files() == before
     ground.must_be_equal(rows=30)
 
 

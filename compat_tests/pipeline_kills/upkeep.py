@@ -62,12 +62,12 @@ def audit_dies(ground: Ground) -> None:
     """Kill an audit while it reads: nothing is left, and the next one finds table and topic equal."""
     produce_many(ground)
     rows = ground.job.run_here()["rows"]
-    before = ground.job.files()
+    before = ground.files()
     with ground.running("audit") as audit:
         in_mid_batch(audit, lambda: busy_python_workers([audit.pid]))
         os.killpg(audit.pid, signal.SIGKILL)
         assert ended(audit)[0] == KILLED
-    assert ground.job.files() == before
+    assert ground.files() == before
     ground.must_be_equal(rows=rows)
 
 
