@@ -143,7 +143,9 @@ def test_records_of_open_and_aborted_transactions_do_not_land(
     committed = [*range(10), *range(20, 30)]
     assert job.run_here()["rows"] == 20
     assert numbers_of(job) == committed
-    assert 'kawal_pipe_rows{job="land-t"} 20.0' in (tmp_path / "land.prom").read_text()
+    measured = (tmp_path / "land.prom").read_text()
+    assert 'kawal_pipe_rows{job="land-t"} 20.0' in measured
+    assert 'kawal_pipe_lag_offsets{job="land-t"} 0.0' in measured
     producer.commit_transaction(60)
     assert job.run_here()["rows"] == 10
     assert numbers_of(job) == [*committed, *range(30, 40)]

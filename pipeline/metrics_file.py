@@ -1,6 +1,7 @@
 """The progress of a run as a file of Prometheus metrics, replaced by one rename.
 
-node_exporter's textfile collector reads such files; `curl --data-binary @FILE` sends one to a Pushgateway.
+node_exporter's textfile collector reads such files; a POST of one to /metrics/job/NAME gives it to a
+Pushgateway, which puts the name in its address in place of the label `job`.
 A job has no port of its own, and one that ended long ago is still to be seen.
 """
 
@@ -67,7 +68,8 @@ class MeasuredReport:
 
     def summary(self, summary: Summary) -> None:
         """Report the end of the run."""
-        self._write(running=0, failed=int(summary.outcome == "failed"))
+        caught_up = {} if summary.lag else {"behind_seconds": 0}
+        self._write(running=0, failed=int(summary.outcome == "failed"), lag_offsets=summary.lag, **caught_up)
         self._report.summary(summary)
 
     def failed(self) -> None:

@@ -57,6 +57,8 @@ class Summary:
     quarantine: str
     target: str = ""
     """The topics and the broker that were written to, "" for a table."""
+    lag: int = 0
+    """Offsets that have not landed, as of the broker's last answer."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
 from pipeline.metrics_file import MeasuredReport
 from pipeline.places import Places, places_of, uri
-from pipeline.positions import Positions, moved
+from pipeline.positions import Positions, count, lags, moved
 from pipeline.probe import Probe, no_probe
 from pipeline.progress import Meter, Progress, Summary, rows_in_flight
 from pipeline.quarantine import claim
@@ -292,4 +292,5 @@ class _Run:
             table=self.job.sink.path,
             quarantine=str(self.land.places.quarantine) if self.job.errors.mode == "quarantine" else "",
             target=self.job.target_shown,
+            lag=count(lags(moved(self.begin, self.land.ledger.positions), self.watch.latest)),
         )

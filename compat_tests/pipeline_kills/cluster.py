@@ -17,6 +17,9 @@ from compat_tests.waiting import eventually
 WORKERS = 2
 EXECUTOR = "CoarseGrainedExecutorBackend"
 PYTHON_WORKER = "pyspark.daemon"
+BUSY_SECONDS = 0.1
+"""A worker that has used so much of a processor imports its libraries for its task, or computes: 30,000 rows
+take about half a second."""
 
 
 @contextmanager
@@ -103,9 +106,22 @@ def named(pids: list[int], word: str) -> list[int]:
 
 
 def busy_python_workers(pids: list[int]) -> list[int]:
-    """Return the Python processes below `pids` that compute rows: children of Spark's daemon of them."""
+    """Return the Python processes below `pids` that compute rows: children of Spark's daemon of them.
+
+    One that has only just been forked has no task yet; Spark may replace it without a word.
+    """
     daemons = named(pids, PYTHON_WORKER)
-    return [pid for pid in daemons if any(pid in descendants(daemon) for daemon in daemons)]
+    workers = [pid for pid in daemons if any(pid in descendants(daemon) for daemon in daemons)]
+    return [pid for pid in workers if _processor_seconds(pid) >= BUSY_SECONDS]
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time that a process has used, 0 when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def kill(pid: int) -> None:

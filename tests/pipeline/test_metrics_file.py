@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pipeline.ledger import Totals
@@ -39,6 +40,19 @@ def progress(**changed: object) -> Progress:
     return Progress(**{**given, **changed})  # type: ignore[arg-type]
 
 
+def summary(*, outcome: str, lag: int = 0) -> Summary:
+    return Summary(
+        job="land-t",
+        outcome=outcome,
+        run=Totals(),
+        total=Totals(),
+        elapsed_seconds=1.0,
+        table="t",
+        quarantine="",
+        lag=lag,
+    )
+
+
 def test_the_file_follows_a_run_and_tells_its_end(tmp_path: Path) -> None:
     out, path = io.StringIO(), tmp_path / "metrics" / "land-t.prom"
     report = MeasuredReport(JsonReport(out), path, "land-t", lambda: 1_700_000_000.0)
@@ -60,17 +74,7 @@ def test_the_file_follows_a_run_and_tells_its_end(tmp_path: Path) -> None:
     assert (found["lag_offsets"], found["behind_seconds"], found["broker_away"]) == (7, 3.5, 1)
 
     report.progress(progress(lag=0, seconds_behind=0.0))
-    report.summary(
-        Summary(
-            job="land-t",
-            outcome="failed",
-            run=Totals(),
-            total=Totals(),
-            elapsed_seconds=1.0,
-            table="t",
-            quarantine="",
-        )
-    )
+    report.summary(summary(outcome="failed"))
     found = read(path)
     assert (found["lag_offsets"], found["broker_away"], found["running"], found["failed"]) == (0, 0, 0, 1)
     assert [line.split('"')[3] for line in out.getvalue().splitlines()] == [
@@ -80,6 +84,17 @@ def test_the_file_follows_a_run_and_tells_its_end(tmp_path: Path) -> None:
         "progress",
         "summary",
     ]
+
+
+@pytest.mark.parametrize(("lag", "behind_seconds"), [(0, 0.0), (2, 3.5)])
+def test_what_landed_after_the_last_progress_line_is_no_lag_at_the_end(
+    tmp_path: Path, lag: int, behind_seconds: float
+) -> None:
+    report = MeasuredReport(JsonReport(io.StringIO()), tmp_path / "a.prom", "land-t", lambda: 0.0)
+    report.progress(progress(lag=7, seconds_behind=3.5))
+    report.summary(summary(outcome="done", lag=lag))
+    found = read(tmp_path / "a.prom")
+    assert (found["lag_offsets"], found["behind_seconds"]) == (lag, behind_seconds)
 
 
 def test_the_file_is_replaced_and_never_half_written(tmp_path: Path) -> None:
