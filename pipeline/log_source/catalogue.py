@@ -1,0 +1,70 @@
+"""Which log of a data directory has which partition of a topic.
+
+This is the only file of the pipeline that knows anything of the gateway's: its catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from broker.catalogue.catalogue_records import decode_record
+from broker.catalogue.catalogue_replay import replay_all
+from broker.catalogue.databases import DEFAULT_DATABASE
+from pipeline.errors import SourceError
+from wal.backup_catalogue import catalogue_records
+from wal.disk import Disk
+from wal.store import MARKER, META, STORE_FORMAT, marker_format, vnode_path
+
+
+class Home(NamedTuple):
+    """The log in which a partition lies for its whole life."""
+
+    partition: int
+    directory: str
+    """Of the log."""
+    vnode_id: int
+    stream_id: int
+
+
+def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Home]]:
+    """Return the partitions of topics.  Raises: SourceError; errors of the disk."""
+    if not disk.exists(f"{data}/{MARKER}"):
+        raise SourceError(f"{data}: not a data directory of Kawal: there is no {MARKER} in it")
+    version = marker_format(disk, f"{data}/{MARKER}")
+    if version != STORE_FORMAT:
+        raise SourceError(
+            f"{data}: has data format {version}, and this version of kawal reads {STORE_FORMAT}: start the "
+            "gateway on it once, or use another version"
+        )
+    try:
+        catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{data}/{META}")))
+    except msgspec.MsgspecError as error:
+        raise SourceError(
+            f"{data}: the catalogue was written by a later version of kawal: {error}"
+        ) from error
+    found: dict[str, list[Home]] = {}
+    for name in topics:
+        topic = catalogue.by_name.get(name)
+        if topic is None:
+            raise SourceError(f"{data}: there is no topic {name!r}")
+        if topic.view is not None:
+            raise SourceError(
+                f"topic {name!r} is a view over {topic.view.source!r}, which has no records of its own: read "
+                "its source, or read the view from the gateway (format 'kafka')"
+            )
+        database = catalogue.databases.get(topic.database or DEFAULT_DATABASE)
+        if database is None:
+            raise SourceError(f"{data}: topic {name!r} is of a database {topic.database!r} that is not known")
+        found[name] = [
+            Home(
+                index,
+                vnode_path(data, database.directory, topic.vnode_index(index)),
+                topic.vnode_index(index),
+                topic.stream_id(index),
+            )
+            for index in range(topic.planned_count)
+        ]
+    return found

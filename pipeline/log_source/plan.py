@@ -1,0 +1,178 @@
+"""The plan of a read, made on the driver: for each segment one task, with the bytes that it is to read.
+
+Partitions, offsets and times that are not asked for are left out by the indexes alone; no segment is opened.
+Offsets are given as to Spark's Kafka source, and mean the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pyspark.sql.datasource import InputPartition
+
+from pipeline.errors import SourceError
+from pipeline.log_source.catalogue import Home, homes_of
+from wal.disk import Disk, DiskError, LockHeld
+from wal.errors import OffsetOutOfRange, WalError
+from wal.offline_log import OfflineLog, open_offline
+from wal.segment import segment_name
+from wal.store import LOCK
+
+LATEST, EARLIEST = -1, -2
+OFFSET_MAX = 2**63 - 1
+
+Positions = dict[str, dict[int, int]]
+"""Offsets by topic and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The conditions that a query has on three columns."""
+
+    partitions: frozenset[int] | None = None
+    offset_min: int = 0
+    offset_end: int = OFFSET_MAX
+    time_min_ms: int | None = None
+    """Batches that are older throughout are left out; of others all records come."""
+
+
+class Piece(NamedTuple):
+    """Batches of one partition that lie together."""
+
+    topic: str
+    partition: int
+    position: int
+    size_bytes: int
+    base: int
+    """The offset with which they begin."""
+    next_offset: int
+    """The offset after them."""
+    since: int
+    until: int
+    """Records below `since`, and from `until` on, do not count."""
+
+
+@dataclass(slots=True)
+class Split(InputPartition):  # type: ignore[misc]  # Spark's classes are not typed here
+    """A task: the bytes of one segment."""
+
+    path: str
+    pieces: list[Piece] = field(default_factory=list)
+    aborted: dict[tuple[str, int], list[tuple[int, int, int]]] = field(default_factory=dict)
+    """Producer id, first and last offset of aborted transactions, by topic and partition."""
+
+
+class Snapshot:
+    """The topics of a data directory at the moment when their logs were looked at."""
+
+    def __init__(self, disk: Disk, data: str, topics: list[str]) -> None:
+        """Look.  Raises: SourceError."""
+        self._logs: dict[str, OfflineLog] = {}
+        try:
+            is_running = _is_running(disk, data)
+            self.homes = homes_of(disk, data, topics)
+            for home in (home for homes in self.homes.values() for home in homes):
+                if home.directory not in self._logs:
+                    self._logs[home.directory] = open_offline(
+                        disk, home.directory, vnode_id=home.vnode_id, is_running=is_running
+                    )
+        except (WalError, DiskError) as error:
+            raise SourceError(f"{data}: {error}") from error
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """Return the first offset of a partition, and the end of what can be read."""
+        home = self.homes[topic][partition]
+        return self._logs[home.directory].bounds(home.stream_id)
+
+    def resolve(self, text: str | None, default: int, option: str) -> Positions:
+        """Return the offsets that an option names: `earliest`, `latest`, or JSON.  Raises: SourceError."""
+        named = _parse(text, default, option, self.homes)
+        found: Positions = {}
+        for topic, homes in self.homes.items():
+            offsets = found[topic] = {}
+            for home in homes:
+                earliest, latest = self.bounds(topic, home.partition)
+                offset = named[topic][home.partition]
+                offset = {EARLIEST: earliest, LATEST: latest}.get(offset, offset)
+                if not earliest <= offset <= latest:
+                    raise SourceError(
+                        f"{option}: offset {offset} of {topic}-{home.partition} is not there: the files have "
+                        f"{earliest} to {latest}"
+                    )
+                offsets[home.partition] = offset
+        return found
+
+    def splits(self, begins: Positions, ends: Positions, wanted: Wanted) -> list[Split]:
+        """Return the tasks for the records between two positions.  Raises: SourceError."""
+        found: dict[str, Split] = {}
+        for topic, homes in self.homes.items():
+            for home in homes:
+                if wanted.partitions is None or home.partition in wanted.partitions:
+                    begin = max(begins[topic].get(home.partition, 0), wanted.offset_min)
+                    end = min(ends[topic].get(home.partition, 0), wanted.offset_end)
+                    self._add(found, topic, home, begin, end, wanted.time_min_ms)
+        for split in found.values():
+            split.pieces.sort(key=lambda piece: piece.position)
+        return [found[path] for path in sorted(found)]
+
+    def _add(
+        self, found: dict[str, Split], topic: str, home: Home, begin: int, end: int, time_min_ms: int | None
+    ) -> None:
+        log = self._logs[home.directory]
+        try:
+            for place in log.places(home.stream_id, begin, end):
+                if time_min_ms is not None and place.max_timestamp < time_min_ms:
+                    continue
+                path = f"{home.directory}/{segment_name(place.base_version)}"
+                split = found.setdefault(path, Split(path))
+                split.pieces.append(Piece(topic, home.partition, *place[1:-1]))
+                if (topic, home.partition) not in split.aborted:
+                    entries = log.aborted(home.stream_id, begin, end)
+                    split.aborted[topic, home.partition] = [entry[:3] for entry in entries]
+        except OffsetOutOfRange as error:
+            raise SourceError(
+                f"{topic}-{home.partition}: records from offset {begin} on were removed while they were "
+                f"looked for ({error}): begin later, or read again"
+            ) from error
+        except (WalError, DiskError) as error:
+            raise SourceError(f"{topic}-{home.partition}: {error}") from error
+
+
+def _is_running(disk: Disk, data: str) -> bool:
+    """Return whether a server has the directory open, or may have: the lock cannot be taken."""
+    if not disk.exists(f"{data}/{LOCK}"):
+        return False  # a backup, or a copy
+    try:
+        disk.lock(f"{data}/{LOCK}").release()
+    except (LockHeld, DiskError):
+        return True
+    return False
+
+
+def _parse(
+    text: str | None, default: int, option: str, homes: Mapping[str, list[Home]]
+) -> dict[str, dict[int, int]]:
+    """Return an offset or its stand-in for each partition.  Raises: SourceError."""
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    if text is None or text.strip().lower() in words:
+        chosen = default if text is None else words[text.strip().lower()]
+        return {topic: {home.partition: chosen for home in found} for topic, found in homes.items()}
+    example = '\'earliest\', \'latest\' or JSON such as {"topic":{"0":23,"1":-2}}'
+    try:
+        given = {
+            str(topic): {int(partition): int(offset) for partition, offset in offsets.items()}
+            for topic, offsets in json.loads(text).items()
+        }
+    except (ValueError, AttributeError, TypeError) as error:
+        raise SourceError(f"{option} is {text!r}; it must be {example}") from error
+    for topic, found in homes.items():
+        missing = {home.partition for home in found} ^ given.get(topic, {}).keys()
+        if missing or given.keys() - homes.keys():
+            raise SourceError(
+                f"{option} must have every partition of the topics that are read, and no others; it differs "
+                f"in {topic!r} {sorted(missing)} {sorted(given.keys() - homes.keys())}"
+            )
+    return given

@@ -1,0 +1,193 @@
+"""A task of `kawal.wal`: bytes of one segment become Arrow batches, in the order in which they lie there.
+
+Neighbouring pieces are read at once. Each batch is compared with its CRC; markers and records of aborted
+transactions are left out, as for a consumer of committed records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pyarrow
+
+from pipeline.errors import SourceError
+from pipeline.log_source.plan import Piece, Split
+from protocol.errors import ProtocolError
+from protocol.record_columns import RecordColumns, read_columns
+from protocol.records import BatchHeader, check_crc, iter_batches, read_batch_header
+from wal.disk import Disk, DiskError, File
+
+GAP_BYTES = 64 << 10
+"""Pieces at most this far apart are read with one call."""
+
+SPAN_BYTES = 2 << 20
+"""The most that is read at once, but for one larger piece."""
+
+ROWS = 20_000
+"""The rows of an Arrow batch, at least; fewer make Spark slower."""
+
+DECOMPRESSED_MAX = 1 << 30
+"""The most bytes that one batch may open to."""
+
+HEADERS = pyarrow.list_(
+    pyarrow.struct([pyarrow.field("key", pyarrow.string(), False), ("value", pyarrow.binary())])
+)
+FIELDS = (
+    pyarrow.field("key", pyarrow.binary()),
+    pyarrow.field("value", pyarrow.binary()),
+    pyarrow.field("topic", pyarrow.string()),
+    pyarrow.field("partition", pyarrow.int32()),
+    pyarrow.field("offset", pyarrow.int64()),
+    pyarrow.field("timestamp", pyarrow.timestamp("us", tz="UTC")),
+    pyarrow.field("timestampType", pyarrow.int32()),
+)
+
+
+def arrow_batches(disk: Disk, split: Split, *, with_headers: bool) -> Iterator[Any]:
+    """Yield the rows of a task as record batches.  Raises: SourceError."""
+    rows = _Rows(with_headers=with_headers)
+    try:
+        file = disk.open(split.path, read_only=True)
+        try:
+            for piece, data in _read(file, split.pieces):
+                _add(rows, split, piece, data)
+                if rows.count >= ROWS:
+                    yield rows.taken()
+        finally:
+            file.close()
+    except DiskError as error:
+        raise SourceError(
+            f"{split.path} cannot be read; if a gateway removes old records there, begin later: {error}"
+        ) from error
+    if rows.count:
+        yield rows.taken()
+
+
+def _read(file: File, pieces: list[Piece]) -> Iterator[tuple[Piece, memoryview]]:
+    """Yield the pieces, which are in the order of their positions, with their bytes."""
+    at = 0
+    while at < len(pieces):
+        begin, end, last = pieces[at].position, pieces[at].position + pieces[at].size_bytes, at + 1
+        while last < len(pieces) and pieces[last].position - end <= GAP_BYTES:
+            if pieces[last].position + pieces[last].size_bytes - begin > SPAN_BYTES:
+                break
+            end = pieces[last].position + pieces[last].size_bytes
+            last += 1
+        data = memoryview(file.read_at(begin, end - begin))
+        for piece in pieces[at:last]:
+            yield piece, data[piece.position - begin : piece.position - begin + piece.size_bytes]
+        at = last
+
+
+def _add(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> None:
+    """Add the records of a piece.  Raises: SourceError when its bytes are not those that were written."""
+    good_bytes, due = 0, piece.base
+    aborted = split.aborted[piece.topic, piece.partition]
+    for batch in iter_batches(data):
+        header = read_batch_header(batch)
+        # A batch's CRC does not cover its offset; in a piece there is no room for another one.
+        if not (due <= header.base_offset and header.last_offset < piece.next_offset and check_crc(batch)):
+            break
+        good_bytes, due = good_bytes + len(batch), header.last_offset + 1
+        if header.base_offset >= piece.until:
+            return
+        if header.is_control or header.last_offset < piece.since or _is_aborted(header, aborted):
+            continue
+        try:
+            columns = read_columns(batch, DECOMPRESSED_MAX)
+        except ProtocolError as error:
+            raise SourceError(
+                f"{piece.topic}-{piece.partition}: the batch at offset {header.base_offset} cannot be "
+                f"opened: {error}"
+            ) from error
+        rows.add(piece, header, _within(columns, piece))
+    if good_bytes != piece.size_bytes:
+        raise SourceError(
+            f"{split.path}: bytes from {piece.position + good_bytes} on are damaged ({piece.topic}-"
+            f"{piece.partition}): run 'kawal wal verify'"
+        )
+
+
+def _is_aborted(header: BatchHeader, aborted: list[tuple[int, int, int]]) -> bool:
+    return header.is_transactional and any(
+        producer_id == header.producer_id and first <= header.base_offset <= last
+        for producer_id, first, last in aborted
+    )
+
+
+def _within(columns: RecordColumns, piece: Piece) -> RecordColumns:
+    """Return the records of a batch that count."""
+    offsets = columns.offsets
+    if not offsets or (offsets[0] >= piece.since and offsets[-1] < piece.until):
+        return columns
+    first = next((row for row, offset in enumerate(offsets) if offset >= piece.since), len(offsets))
+    end = next((row for row, offset in enumerate(offsets) if offset >= piece.until), len(offsets))
+    return columns[first : max(first, end)]
+
+
+class _Rows:
+    """Rows that wait to become an Arrow batch."""
+
+    def __init__(self, *, with_headers: bool) -> None:
+        self._with_headers = with_headers
+        self._clear()
+
+    def _clear(self) -> None:
+        self._columns = RecordColumns()
+        self._topics: list[str] = []
+        self._runs: list[tuple[int, int, int, int]] = []
+        """Topic, partition, timestamp type and number of rows."""
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self._columns)
+
+    def add(self, piece: Piece, header: BatchHeader, columns: RecordColumns) -> None:
+        """Add the records of a batch."""
+        if piece.topic not in self._topics:
+            self._topics.append(piece.topic)
+        topic = self._topics.index(piece.topic)
+        self._runs.append((topic, piece.partition, header.timestamp_type, len(columns)))
+        self._columns.extend(columns)
+
+    def taken(self) -> Any:
+        """Return the rows as a record batch, and begin anew."""
+        columns = self._columns
+        topics, partitions, kinds, counts = numpy.array(self._runs, dtype=numpy.int32).T
+        names = pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array(numpy.repeat(topics, counts)), pyarrow.array(self._topics)
+        )
+        times = numpy.array(columns.timestamps, dtype=numpy.int64) * 1_000
+        arrays = [
+            pyarrow.array(columns.keys, pyarrow.binary()),
+            pyarrow.array(columns.values, pyarrow.binary()),
+            names.cast(pyarrow.string()),
+            pyarrow.array(numpy.repeat(partitions, counts)),
+            pyarrow.array(columns.offsets, pyarrow.int64()),
+            pyarrow.array(times).cast(pyarrow.timestamp("us", tz="UTC")),
+            pyarrow.array(numpy.repeat(kinds, counts)),
+        ]
+        fields = list(FIELDS)
+        if self._with_headers:
+            arrays.append(_headers(columns))
+            fields.append(pyarrow.field("headers", HEADERS))
+        self._clear()
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=pyarrow.schema(fields))
+
+
+def _headers(columns: RecordColumns) -> Any:
+    """Return the headers of each record; null where there are none, as Spark's Kafka source has it."""
+    if columns.headers is None:
+        return pyarrow.nulls(len(columns), HEADERS)
+    rows = [
+        [
+            {"key": key.encode(errors="surrogateescape").decode(errors="replace"), "value": value}
+            for key, value in headers
+        ]
+        or None
+        for headers in columns.headers
+    ]
+    return pyarrow.array(rows, HEADERS)

@@ -1,0 +1,1 @@
+"""Tests of Spark's format `kawal.wal`."""
