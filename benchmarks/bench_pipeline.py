@@ -5,6 +5,7 @@
     derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json, each
                with the consumer's default options and with ours, and reading alone, which neither can be
                faster than
+    files      reading alone, from the gateway with both kinds of options, and its files without it
     replicate  the job between two gateways and between two Kafkas, and MirrorMaker 2 between the same
 
 The rounds of all cases alternate, so that other load on the machine meets them alike; a figure is the median
@@ -45,6 +46,7 @@ from pipeline import rows
 from pipeline.config import SparkSection
 from pipeline.jars import find_jars
 from pipeline.job_file import load
+from pipeline.log_source.source import KawalLog
 from pipeline.report import JsonReport
 from pipeline.run import run_job
 from pipeline.session import spark_session
@@ -166,9 +168,19 @@ class Bench:
         """Return the records of the gateway's topic."""
         return self.spark.read.format("kafka").options(**self.options("kawal"), **tuned).load()
 
-    def read_only(self) -> None:
+    def read_only(self, tuned: dict[str, str] | None = None) -> None:
         """Read the values and do nothing with them."""
-        self.read(CONSUMER_OPTIONS).select("value").write.format("noop").mode("overwrite").save()
+        found = self.read(CONSUMER_OPTIONS if tuned is None else tuned)
+        found.select("value").write.format("noop").mode("overwrite").save()
+
+    def read_files(self) -> None:
+        """Read the values from the gateway's files."""
+        source = self.brokers["kawal"]
+        assert isinstance(source, KawalBroker)
+        self.spark.dataSource.register(KawalLog)
+        found = self.spark.read.format("kawal.wal").option("subscribe", TOPIC)
+        values = found.load(str(source.directory / "data")).select("value")
+        values.write.format("noop").mode("overwrite").save()
 
     def derive_sql(self, tuned: dict[str, str]) -> None:
         """Evaluate the query with Spark's functions."""
@@ -266,6 +278,10 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
         for name, tuned in (("defaults", {}), ("tuned", CONSUMER_OPTIONS)):
             found[f"derive, from_json/to_json, {name}"] = partial(bench.derive_sql, tuned)
             found[f"derive, the gateway's plan, {name}"] = partial(bench.derive_plan, tuned)
+    if "files" in only:
+        found["read, from the gateway, defaults"] = partial(bench.read_only, {})
+        found["read, from the gateway, tuned"] = bench.read_only
+        found["read, from its files"] = bench.read_files
     if "replicate" in only:
         for kind in bench.brokers:
             found[f"replicate, {kind}"] = partial(bench.replicate, kind)
@@ -284,7 +300,9 @@ def main() -> int:
         "--rounds", type=int, default=3, help="rounds, after one that does not count (default 3)"
     )
     parser.add_argument("--quick", action="store_true", help="60,000 records, one round: whether it works")
-    parser.add_argument("--only", nargs="*", default=["land", "derive", "replicate"], help="groups of cases")
+    parser.add_argument(
+        "--only", nargs="*", default=["land", "derive", "files", "replicate"], help="groups of cases"
+    )
     parser.add_argument("--mirror-jars", type=Path, help="the folder with MirrorMaker's two jars")
     options = parser.parse_args()
     if options.quick:
@@ -305,6 +323,8 @@ def main() -> int:
             broker.start()
         for broker in sources.values():
             fill(broker, options.records)
+        assert sources["kawal"].stop()[0] == 0  # its checkpoint covers all that its files have
+        sources["kawal"].start()
         plan = SparkSection(driver_memory="2g")
         log = folder / "spark.log"
         # Jobs take the session that they find.
