@@ -47,6 +47,8 @@ class ObjectStore:
             *(WEED, "server", f"-dir={folder}", f"-ip={HOST}", f"-ip.bind={HOST}", "-volume.max=100"),
             *(f"-{name}.port={port}" for name, port in ports.items()),
             *("-filer", "-s3", f"-s3.port={self._port}", f"-s3.config={folder / 's3.json'}"),
+            # Their ports are fixed ones: two stores at once would both want them.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
         ]
         self._process: ServerProcess | None = None
 
@@ -143,7 +145,8 @@ def free_port_pair() -> int:
                 probe.bind((HOST, port))
             except OSError:
                 continue
-            return port
+            if port:  # 0 is any port
+                return port
 
 
 @contextmanager
