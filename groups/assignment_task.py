@@ -15,6 +15,7 @@ from uuid import UUID
 from groups.assignment import Assignment
 from groups.assignors import assign
 from groups.consumer_group import ConsumerGroup, Subscription
+from groups.offload import MEMBER_WEIGHT
 from groups.open_partitions import assign_open
 from groups.subscriber import Subscriber
 from groups.topics import TopicFacts, Topics
@@ -53,9 +54,10 @@ class AssignmentTask:
 
     @property
     def weight(self) -> int:
-        """The time it will take, in units of a few microseconds: partitions, and topics over all members."""
+        """The time it will take, in units of a few microseconds: partitions, members, and topics of each."""
         names = {regex: len(found) for regex, found in self.regexes.items()}
         wanted = sum(len(wish.subscription[0]) + names.get(wish.subscription[1], 0) for wish in self.wishes)
+        wanted += MEMBER_WEIGHT * len(self.wishes)
         return wanted + sum(topic.partition_count for topic in self.topics.values())
 
     def run(self) -> dict[str, Assignment]:

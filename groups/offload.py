@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-WEIGHT_MAX: Final = 2_000
-"""The weight of an assignment that is made at once, in 10 ms at most."""
+WEIGHT_MAX: Final = 1_000
+"""The weight of an assignment that is made at once, in 5 ms at most."""
+
+MEMBER_WEIGHT: Final = 4
+"""The weight of a member in it: its wish, and the record of its target."""
 
 Work = Callable[[], object]
 WorkDone = Callable[[Exception | None], None]

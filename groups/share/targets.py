@@ -16,6 +16,7 @@ from uuid import UUID
 from groups.assignment import NOTHING, Assignment
 from groups.changes import nobody, nothing
 from groups.large_target import LargeTarget, MemberTarget
+from groups.offload import MEMBER_WEIGHT
 from groups.open_partitions import assign_open
 from groups.record_keys import TargetEpoch
 from groups.share.assignor_simple import assign_shared
@@ -54,9 +55,8 @@ class ShareTask(NamedTuple):
         """The time it will take, in units of a few microseconds."""
         if not self.topics:
             return 0
-        return sum(len(wish.topics) for wish in self.wishes) + sum(
-            topic.partition_count for topic in self.topics.values()
-        )
+        wanted = sum(len(wish.topics) for wish in self.wishes) + MEMBER_WEIGHT * len(self.wishes)
+        return wanted + sum(topic.partition_count for topic in self.topics.values())
 
     def run(self) -> dict[str, Assignment]:
         """Return the targets of the members whose last one was another, by member."""

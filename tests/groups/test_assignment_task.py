@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groups.assignment_task import assignment_task
 from groups.assignors import assign
+from groups.offload import MEMBER_WEIGHT
 from groups.subscriber import Subscriber
 from tests.groups.consumers import group_of
 from tests.groups.driver import Driver
@@ -32,11 +33,12 @@ def test_regular_expressions_stand_for_their_topics(driver: Driver) -> None:
     assert sum(map(len, found["a"].values())) == 6
 
 
-def test_its_weight_counts_partitions_and_what_each_member_wants(driver: Driver) -> None:
+def test_its_weight_counts_partitions_members_and_what_each_of_them_wants(driver: Driver) -> None:
     driver.create_topic("u", 1_000)
     driver.join_consumer("g", "a", "t", "u")
     driver.join_consumer("g", "b", "t", "u")
-    assert assignment_task("uniform", group_of(driver), driver.topics).weight == 4 + 1_000 + 2 + 2
+    task = assignment_task("uniform", group_of(driver), driver.topics)
+    assert task.weight == 4 + 1_000 + 2 * (MEMBER_WEIGHT + 2)
 
 
 def test_it_does_not_change_with_the_group(driver: Driver) -> None:

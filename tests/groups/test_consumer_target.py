@@ -8,6 +8,7 @@ import pytest
 
 from groups.config import GroupSettings
 from groups.consumer_target import ConsumerTarget, metadata_hash
+from groups.offload import MEMBER_WEIGHT
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from tests.groups.consumers import epoch_of, group_of, held
@@ -93,8 +94,8 @@ def test_only_targets_that_changed_are_written(driver: Driver) -> None:
 
 @pytest.fixture
 def slow() -> Driver:
-    """Return a driver whose assignments are all made in a thread, which waits for `do_work`."""
-    driver = Driver("t", weight_max=0)
+    """Return a driver whose assignments of any topic are made in a thread, which waits for `do_work`."""
+    driver = Driver("t", weight_max=MEMBER_WEIGHT)
     driver.threads.hold = True
     return driver
 

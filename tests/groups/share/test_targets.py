@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from groups.offload import Work, WorkDone
+from groups.offload import MEMBER_WEIGHT, Work, WorkDone
 from groups.share.targets import Open, ShareTask, Wish
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
@@ -162,7 +162,7 @@ def test_a_task_returns_what_differs_from_the_last_target(held_back: frozenset[i
     assert given == {0, 1, 2} - held_back
     assert first["b"][MORE] == {0}
     assert task(lambda member: first[member]).run() == {}  # type: ignore[arg-type, return-value]
-    assert task(lambda _: {}).weight == 4 + 4
+    assert task(lambda _: {}).weight == 4 + 4 + 2 * MEMBER_WEIGHT
     assert ShareTask([], {}).run() == {}
 
 
