@@ -50,7 +50,7 @@ _TABLE: tuple[Key, ...] = (
     _server("consumer.session.timeout.ms", INT, 45_000,
             "Time without a heartbeat after which a member of a consumer group is removed.", 1, "ms"),
     _server("share.assignment.interval.ms", INT, 1000,
-            "No effect: share groups are assigned anew at once.", 0, "ms"),
+            "Shortest time between two assignments of a share group.", 0, "ms"),
     Key("share.auto.offset.reset", STRING, "latest",
         "Where a share group begins in a partition: `latest`, `earliest`, or "
         "`by_duration:` and an age, as in `by_duration:PT1H`.", check=_offset_reset_problem,

@@ -20,6 +20,7 @@ BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.int
 SHARE_BOUNDED: Final = (
     "session.timeout.ms",
     "heartbeat.interval.ms",
+    "assignment.interval.ms",
     "delivery.count.limit",
     "record.lock.duration.ms",
     "partition.max.record.locks",

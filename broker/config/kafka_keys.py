@@ -57,10 +57,7 @@ INT - group.coordinator.background.threads 2 | Threads that compute assignments.
 INT D group.coordinator.cached.buffer.max.bytes 1048588 | Largest buffer the coordinator keeps.
 LIST - group.coordinator.rebalance.protocols classic,consumer,streams | Rebalance protocols that are served.
 INT - group.coordinator.threads 4 | Threads of the group coordinator.
-INT D group.share.assignment.interval.ms 1000 | Shortest time between assignments of a share group.
 LIST - group.share.assignors simple | Server-side assignors of share groups.
-INT - group.share.max.assignment.interval.ms 15000 | Largest assignment interval of a share group.
-INT - group.share.min.assignment.interval.ms 0 | Smallest assignment interval of a share group.
 INT D group.streams.assignment.interval.ms 1000 | Shortest time between assignments of a streams group.
 INT - group.streams.heartbeat.interval.ms 5000 | Heartbeat interval of streams group members.
 INT - group.streams.initial.rebalance.delay.ms 3000 | How long a new streams group waits for members.

@@ -29,6 +29,15 @@ SHARE_KEYS: tuple[Key, ...] = (
         minimum=1, unit="ms"),
     Key("group.share.max.heartbeat.interval.ms", INT, 15_000, "Longest heartbeat interval of a share group.",
         minimum=1, unit="ms"),
+    # Kafka's default is 1,000: a member that joins soon after another one waits for its next heartbeat.
+    Key("group.share.assignment.interval.ms", INT, 0,
+        "Shortest time between two assignments of a share group, to gather changes; 0: at once "
+        "(Kafka: 1000).",
+        minimum=0, unit="ms", dynamic=True),
+    Key("group.share.min.assignment.interval.ms", INT, 0,
+        "Shortest assignment interval of a share group.", minimum=0, unit="ms"),
+    Key("group.share.max.assignment.interval.ms", INT, 15_000,
+        "Longest assignment interval of a share group.", minimum=0, unit="ms"),
     Key("group.share.delivery.count.limit", INT, 5,
         "How often a share group delivers a record before it is given up.",
         minimum=2, maximum=10, unit="deliveries"),

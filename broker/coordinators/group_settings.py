@@ -65,6 +65,7 @@ def share_group_config(metadata: Metadata, group_id: str) -> ShareGroupConfig:
         group_share_max_size=number(metadata.live_config.layers.value("group.share.max.size")),
         group_share_session_timeout_ms=bounded(metadata, group_id, "share.session.timeout.ms"),
         group_share_heartbeat_interval_ms=bounded(metadata, group_id, "share.heartbeat.interval.ms"),
+        group_share_assignment_interval_ms=bounded(metadata, group_id, "share.assignment.interval.ms"),
     )
 
 

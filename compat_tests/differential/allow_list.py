@@ -37,6 +37,7 @@ OWN_DEFAULTS: Final = frozenset(
         *("consumer.session.timeout.ms", "group.consumer.session.timeout.ms"),
         *("consumer.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
         *("consumer.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
+        *("share.assignment.interval.ms", "group.share.assignment.interval.ms"),
         *("group.consumer.min.session.timeout.ms", "group.consumer.min.heartbeat.interval.ms"),
         *("offsets.retention.minutes", "ssl.keystore.type", "ssl.truststore.type"),
         "sasl.enabled.mechanisms",

@@ -29,6 +29,9 @@ class ShareGroupConfig:
     group_share_heartbeat_interval_ms: int = 5_000
     """The heartbeat interval that members are told."""
 
+    group_share_assignment_interval_ms: int = 0
+    """Shortest time between two assignments, to gather changes; 0: at once."""
+
 
 def kafkas_defaults(_: str) -> ShareGroupConfig:
     """Return the settings of a group for which nothing is configured."""

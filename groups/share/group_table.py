@@ -8,6 +8,7 @@ with GroupChanges(table, group_id) as changes:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -33,10 +34,12 @@ from protocol.error_codes import ErrorCode
 class ShareGroups:
     """All share groups; they share the context, its journal and its partitions with the other kinds."""
 
-    __slots__ = ("context", "groups")
+    __slots__ = ("context", "groups", "interval_ms")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, interval_ms: Callable[[str], int]) -> None:
+        """`interval_ms(group_id)` returns the shortest time between two assignments of a group."""
         self.context = context
+        self.interval_ms = interval_ms
         self.groups: dict[str, ShareGroup] = {}
 
     def replay(self, key: ShareGroupKey, value: Any) -> Undo:

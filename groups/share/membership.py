@@ -40,7 +40,7 @@ from groups.share.group_records import (
 from groups.share.group_table import GroupChanges, ShareGroups
 from groups.share.heartbeat import check_epoch, check_request, on_the_wire, refused, wanted_by
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
-from groups.share.targets import assign
+from groups.share.targets import assign_when_due
 from groups.timers import TimerKey
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
@@ -71,9 +71,12 @@ class ShareMembership:
     def __init__(self, context: Context, config: Callable[[str], ShareGroupConfig]) -> None:
         """`config(group_id)` returns the settings of a group's members, at every use."""
         self.config = config
-        self.table = ShareGroups(context)
+        self.table = ShareGroups(context, self._interval_ms)
         self._context = context
         self.orders: list[InitOrder | DeleteOrder] = []
+
+    def _interval_ms(self, group_id: str) -> int:
+        return self.config(group_id).group_share_assignment_interval_ms
 
     # --- the driver's side ----------------------------------------------------------------------------------
 
@@ -104,7 +107,7 @@ class ShareMembership:
             changes.on_undo(group.make_stale)
             changes.put(ShareStatesKey(group.group_id), states)
             self._bump(changes, group)
-            assign(self.table, changes, group)
+            assign_when_due(self.table, changes, group)
             changes.commit(nothing, nobody)
         # Members may have asked for other topics meanwhile.
         group.make_stale()
@@ -192,7 +195,10 @@ class ShareMembership:
             if subscribes:
                 group.is_stale = True
                 self._bump(changes, group)
-                assign(self.table, changes, group)
+                assign_when_due(self.table, changes, group)
+            elif group.epoch != group.target_epoch:
+                # It waits for the end of the interval, or a crash came before that.
+                assign_when_due(self.table, changes, group)
             if group.is_stale or holds_back(self._context, group):
                 self._refresh(changes, group, is_counted=subscribes)
             beat = _Beat(self, request, reply)
@@ -242,7 +248,7 @@ class ShareMembership:
         changes.put(ShareTargetKey(group_id, member_id), None)
         changes.put(ShareMemberKey(group_id, member_id), None)
         self._bump(changes, group)
-        assign(self.table, changes, group)
+        assign_when_due(self.table, changes, group)
 
     # --- sessions -------------------------------------------------------------------------------------------
 
@@ -284,7 +290,7 @@ class ShareMembership:
             changes.put(ShareStatesKey(group.group_id), states or None)
         if not is_counted and metadata_hash(self._context, frozenset(group.names)) != group.metadata_hash:
             self._bump(changes, group)
-            assign(self.table, changes, group)
+            assign_when_due(self.table, changes, group)
         missing = tuple(self._missing(group))
         if missing and group.waiting is None:
             group.waiting = []

@@ -54,6 +54,7 @@ class ShareGroup:
     """One group. Dictionaries are keyed by member id unless a comment says otherwise."""
 
     __slots__ = (
+        "assigned_ms",
         "assigning",
         "current",
         "epoch",
@@ -86,6 +87,8 @@ class ShareGroup:
         self.is_stale = True
         # While partitions are being initialized: what to call when that is done.
         self.waiting: list[Callable[[], None]] | None = None
+        # When the last target of any topic was computed, since the start.
+        self.assigned_ms: int | None = None
         # While a thread computes the target: what to call when it is stored.
         self.assigning: list[Callable[[], None]] | None = None
 

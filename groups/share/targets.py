@@ -3,8 +3,8 @@
 A target of many members and topics is computed in a thread, and stored a member at a time.  Until its epoch
 is stored heartbeats wait, and what changes meanwhile makes the next target.
 
-    assign --small--> target and its epoch, in the records of the change
-           --large--> group.assigning: thread --> targets that differ, one by one --> epoch
+    assign_when_due --small--> target and its epoch, in the records of the change
+                    --large--> group.assigning: thread --> targets that differ, one by one --> epoch
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from groups.share.group_records import ShareTargetEpochKey, ShareTargetKey
 from groups.share.group_table import GroupChanges, ShareGroups
 from groups.share.share_group import ShareGroup
 from groups.subscriber import Subscriber
+from groups.timers import TimerKey
 
 
 class Wish(NamedTuple):
@@ -81,17 +82,40 @@ class ShareTask(NamedTuple):
         return targets
 
 
-def assign(table: ShareGroups, changes: GroupChanges, group: ShareGroup) -> None:
-    """Compute the target of the group's epoch, and write what differs from the last one; or begin to."""
+def assign_when_due(table: ShareGroups, changes: GroupChanges, group: ShareGroup) -> None:
+    """Compute the target of the group's epoch, now or at the end of the interval.
+
+    What is written is what differs from the last one; the target of a large group is begun only.
+    """
     if group.assigning is not None:
         return
+    context, key = table.context, TimerKey("share assign", group.group_id)
+    interval_ms = table.interval_ms(group.group_id)
+    if interval_ms and group.assigned_ms is not None and context.now_ms < group.assigned_ms + interval_ms:
+        due_ms = group.assigned_ms + interval_ms
+        context.timers.set_once(key, due_ms, lambda now_ms: _assign_later(table, group.group_id, now_ms))
+        return
+    context.timers.cancel(key)
     task = _task_of(table, group)
+    if task.topics:
+        # The first target of a group has none: nothing has a state yet.
+        group.assigned_ms = context.now_ms
     if task.weight > table.context.weight_max:
         ShareTarget(table, group).begin(task.run, changes)
         return
     for member_id, target in task.run().items():
         changes.put(ShareTargetKey(group.group_id, member_id), target)
     changes.put(ShareTargetEpochKey(group.group_id), TargetEpoch(group.epoch, table.context.wall_ms))
+
+
+def _assign_later(table: ShareGroups, group_id: str, now_ms: int) -> None:
+    """Compute a target that is due now, if it is still out of date."""
+    table.context.now_ms = now_ms
+    group = table.groups.get(group_id)
+    if group is not None and group.epoch != group.target_epoch:
+        with GroupChanges(table, group_id) as changes:
+            assign_when_due(table, changes, group)
+            changes.commit(nothing, nobody)
 
 
 def _task_of(table: ShareGroups, group: ShareGroup) -> ShareTask:
@@ -150,7 +174,4 @@ class ShareTarget(LargeTarget[ShareGroup]):
 
     def assign_next(self) -> None:
         """Compute the next target, if this one is out of date."""
-        if self.group.epoch != self.group.target_epoch:
-            with GroupChanges(self._table, self.group.group_id) as changes:
-                assign(self._table, changes, self.group)
-                changes.commit(nothing, nobody)
+        _assign_later(self._table, self.group.group_id, self.context.now_ms)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from groups.offload import MEMBER_WEIGHT, Work, WorkDone
+from groups.share.config import ShareGroupConfig
 from groups.share.targets import Open, ShareTask, Wish
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
@@ -135,6 +136,63 @@ def test_a_target_of_changes_that_were_lost_is_void() -> None:
     again = members.beat("m1", 0, "jobs")
     finish(members, thread)
     assert assigned(again[0]) == {JOBS: [0, 1, 2, 3]}
+
+
+# --- the interval of assignments ----------------------------------------------------------------------------
+
+
+def gathering() -> Members:
+    """Return a world in which assignments of a group are a second apart, and its first member."""
+    members = Members(ShareGroupConfig(group_share_assignment_interval_ms=1_000))
+    members.advance(5_000)
+    assert assigned(members.join("m1")) == {JOBS: [0, 1, 2, 3]}, "the first is made at once"
+    return members
+
+
+def test_changes_within_the_interval_are_assigned_together_at_its_end() -> None:
+    members = gathering()
+    before = members.group.target_epoch
+    for name in ("m2", "m3"):
+        members.advance(300)
+        answer = members.join(name)
+        assert (assigned(answer), answer.member_epoch) == ({}, before)
+    assert members.group.epoch == before + 2
+    members.advance(399)
+    assert members.group.target_epoch == before
+    members.advance(1)
+    assert members.group.target_epoch == members.group.epoch
+    given = [sum(map(len, members.group.target[name].values())) for name in ("m1", "m2", "m3")]
+    assert sorted(given) == [1, 1, 2]
+    (answer,) = members.beat("m2", before)
+    assert answer.member_epoch == members.group.epoch
+    assert assigned(answer)
+
+
+def test_a_change_after_the_interval_is_assigned_at_once() -> None:
+    members = gathering()
+    members.advance(1_000)
+    assert assigned(members.join("m2"))
+
+
+def test_a_heartbeat_after_a_restart_makes_the_assignment_that_was_due() -> None:
+    members = gathering()
+    members.join("m2")
+    members.start()
+    assert members.group.epoch != members.group.target_epoch
+    (answer,) = members.beat("m2", members.group.current_of("m2").epoch)
+    assert assigned(answer)
+    assert answer.member_epoch == members.group.epoch == members.group.target_epoch
+
+
+def test_a_large_target_that_a_crash_prevented_is_made_with_the_next_heartbeat() -> None:
+    members, thread = large_group()
+    members.beat("m1", 0, "jobs")
+    assert thread.waiting
+    members.start()
+    assert members.group.target_epoch != members.group.epoch
+    members.beat("m1", 0, "jobs")
+    assert members.group.target_epoch == members.group.epoch
+    assert members.group.target["m1"] == {JOBS: frozenset({0, 1, 2, 3})}
 
 
 def test_a_fault_in_the_thread_lets_heartbeats_go_on_and_is_told() -> None:
