@@ -113,16 +113,13 @@ class ClassicGroup:
         known, count = self.tally.names, len(self.members)
         return self.protocol_type == protocol_type and any(known[name] == count for name, _ in protocols)
 
-    def common_protocols(self) -> set[str]:
-        """Return the protocols that every member knows."""
-        return {name for name, count in self.tally.names.items() if count == len(self.members)}
-
     def choose_protocol(self) -> str:
         """Return the protocol that most members prefer among those that all know."""
-        common = self.common_protocols()
+        # Not by the set of all that are common: a member may know 20,000, and mostly the first one is.
+        known, members = self.tally.names, len(self.members)
         votes: Counter[str] = Counter()
         for preference, count in self.tally.preferences.items():
-            votes[next((name for name in preference if name in common), "")] += count
+            votes[next((name for name in preference if known[name] == members), "")] += count
         return min(votes, key=lambda name: (-votes[name], name))
 
     def subscribed_topics(self) -> frozenset[str] | None:

@@ -9,6 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Final, TypeVar
 
 from groups.activity import Activity
+from groups.name_counts import forget_names
 from groups.record_schemas import MemberMetadata
 from protocol.consumer_protocol import decode_subscription
 from protocol.error_codes import ErrorCode
@@ -87,8 +88,7 @@ class Tally:
             # Without a line of Python for each: a member may have 20,000.
             self.names.update(set(order))
         else:
-            for name in set(order):
-                _count(self.names, name, change)
+            forget_names(self.names, set(order))
         _count(self.preferences, order, change)
 
 
