@@ -16,7 +16,7 @@ from tests.sim.groups_seeds import BrokenWorld, run_on_all_cores
 from tests.sim.groups_simulation import run
 from tests.sim.seeds import FIRST, seed_count
 
-SEEDS = seed_count(5_000)
+SEEDS = seed_count(3_000)
 ENOUGH = 200
 """The number of worlds in which everything happens that can happen."""
 
