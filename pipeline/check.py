@@ -32,7 +32,7 @@ from pipeline.sinks.topics import Target, target_client
 from pipeline.sources.greeting import HURRY_SECONDS
 from pipeline.sources.topics import existing_topics, open_topics
 from pipeline.table_check import fit_table
-from registry.client import Client
+from registry.client import Client, address_problem
 from registry.errors import Unreachable
 
 JAVA_SECONDS = 20
@@ -121,8 +121,12 @@ def _table(job: Job) -> str:
 
 def _check_catalog(uri: str) -> None:
     """Refuse an address that takes no connections: pyiceberg would try for long.  Raises: SetupError."""
+    if not uri.startswith(("http://", "https://")):
+        return
+    if problem := address_problem(uri):
+        raise SetupError(f"sink.catalog has uri {uri!r}, which {problem}")
     parts = urlsplit(uri)
-    if parts.scheme in ("http", "https") and parts.hostname:
+    if parts.hostname:
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         if problem := _no_connection(parts.hostname, port):
             raise SetupError(

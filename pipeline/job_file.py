@@ -7,6 +7,7 @@ job file, so that a job means the same wherever it is started.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from datetime import UTC, datetime
@@ -48,6 +49,10 @@ FORMS = {
 """What the patterns of keys ask for, in words."""
 
 
+NAME_BYTES_MAX = 255
+"""Linux's NAME_MAX."""
+
+
 def load(path: Path, **overrides: str) -> Job:
     """Read the job file at `path`; `bootstrap`, `master` and `trigger` (its mode) override its keys.
 
@@ -87,6 +92,7 @@ def parse(content: dict[str, Any]) -> Job:
     Raises: JobFileError.
     """
     _refuse_unknown_keys(content, Job, "")
+    _refuse_nul(content, "")
     try:
         job = msgspec.convert(content, Job)
     except msgspec.ValidationError as error:
@@ -162,6 +168,12 @@ def _local_path(text: str, folder: Path, key: str) -> Path:
             "a scheme"
         )
     local = Path(re.sub(r"^//(localhost)?(?=/)", "", rest)).expanduser()
+    longest = max((len(os.fsencode(part)) for part in local.parts), default=0)
+    if longest > NAME_BYTES_MAX:
+        raise JobFileError(
+            f"{key} has the name of a folder or file of {longest:,} bytes; file systems take "
+            f"{NAME_BYTES_MAX}: give a shorter one"
+        )
     return (folder / local).resolve()
 
 
@@ -174,6 +186,19 @@ def _refuse_unknown_keys(content: dict[str, Any], into: type[Struct], prefix: st
         section = known[key]
         if isinstance(value, dict) and isinstance(section, type) and issubclass(section, Struct):
             _refuse_unknown_keys(value, section, f"{prefix}{key}.")
+
+
+def _refuse_nul(value: Any, where: str) -> None:
+    """Refuse the one character that no path, name, address or option may have.  Raises: JobFileError."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _refuse_nul(key, where)
+            _refuse_nul(inner, f"{where}.{key}" if where else key)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_nul(inner, where)
+    elif isinstance(value, str) and "\0" in value:
+        raise JobFileError(f"{where} is {value!r}: it has the character U+0000, which nothing here may have")
 
 
 def _unknown_key(key: str, known: list[str]) -> str:

@@ -23,10 +23,12 @@ _PART_BYTES: Final = 64 << 10
 
 def address_problem(url: str) -> str | None:
     """Return what is wrong with the address of a registry."""
-    parts = urlsplit(url)
-    if parts.scheme in ("http", "https") and parts.hostname:
-        return None
-    return "is not an address such as http://127.0.0.1:8081"
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # an open bracket of IPv6, a port out of range
+        fits = False
+    return None if fits else "is not an address such as http://127.0.0.1:8081"
 
 
 class Client:

@@ -152,6 +152,10 @@ def test_what_fails_is_told_with_its_line_of_the_job_file_and_once(
             "sink.catalog",
         ),
         (
+            {"sink": {"kind": "iceberg", "catalog": {"type": "rest", "uri": "http://[::1"}}},
+            "sink.catalog has uri 'http://[::1', which is not an address",
+        ),
+        (
             {"spark": {"master": "spark://127.0.0.1:1"}},
             "spark.master is 'spark://127.0.0.1:1', where nothing",
         ),

@@ -71,10 +71,23 @@ def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> No
         ({"source": {"topics": ["t", "u", "t"]}}, "source.topics names 't' twice"),
         ({"spark": {"master": "sparkk://h:7077"}}, "local[CORES] or spark://HOST:PORT"),
         ({"job": {"name": "a/b"}}, "job.name is 'a/b': expected up to 100 letters, digits"),
+        ({"sink": {"path": "lake/\0"}}, "sink.path is 'lake/\\x00': it has the character U+0000"),
+        ({"source": {"options": {"kafka.client.id": "\0"}}}, "source.options.kafka.client.id is '\\x00'"),
+        ({"source": {"topics": ["t", "\0"]}}, "source.topics is '\\x00': it has the character U+0000"),
+        (
+            {"schema": {"mode": "json", "columns": "n int", "registry": "http://["}},
+            "schema.registry is 'http://[', which is not an address",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_in_one_sentence(tables: dict[str, Any], sentence: str) -> None:
     assert sentence in refusal(**tables)
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "é" * 128])
+def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(JobFileError, match=r"sink\.path has the name of a folder or file of 256 bytes"):
+        at_home(parse(content(sink={"path": f"lake/{name}"})), tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["job", "source", "sink"])

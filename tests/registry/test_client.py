@@ -79,7 +79,9 @@ def test_an_answer_that_comes_byte_by_byte_ends_in_time(web: Callable[[Any], lis
         Client(URL, timeout_seconds=0).ask("x")
 
 
-@pytest.mark.parametrize("url", ["localhost:8081", "file:///etc/passwd", "http://", ""])
+@pytest.mark.parametrize(
+    "url", ["localhost:8081", "file:///etc/passwd", "http://", "http://[", "http://a:99999", ""]
+)
 def test_an_address_of_another_kind_is_told(url: str) -> None:
     assert address_problem(url)
     assert address_problem(URL) is None
