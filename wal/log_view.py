@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
+
+from wal.remote_record import RemoteRecord
+
+NONE: Mapping[int, RemoteRecord] = MappingProxyType({})
 
 
 class LogView(NamedTuple):
@@ -13,4 +19,6 @@ class LogView(NamedTuple):
     next_version: int
     """The first version that readers cannot see yet."""
     bases: tuple[int, ...]
-    """The base versions of the segments, oldest first; the last one may still grow."""
+    """The base versions of the segments that are alive, oldest first; the last one may still grow."""
+    remote: Mapping[int, RemoteRecord] = NONE
+    """Those among them whose only copy is in the object store: no local file tells anything of them."""

@@ -135,16 +135,21 @@ class LogUpload:
         return [f"{self._key}/{segment.stem}{suffix}" for suffix in suffixes]
 
     def _forget_removed(self, view: LogView) -> None:
-        """Leave out the segments that the log does not have any more, or has with other bytes."""
+        """Leave out the segments that the log does not have any more, or has with other bytes.
+
+        A segment that is alive stays, whether its file is here or not.
+        """
         present = set(view.bases[:-1])
         if not self._is_checked:
-            present = {base for base in present if base in self._segments and self._is_the_same(base)}
+            present = {base for base in present if base in self._segments and self._is_the_same(base, view)}
             self._is_checked = True
         for base in [base for base in self._segments if base not in present]:
             self.garbage += self._keys_of(self._segments.pop(base))
 
-    def _is_the_same(self, base: int) -> bool:
-        """Whether the segment on the disk is the one that an earlier process uploaded, by its salt."""
+    def _is_the_same(self, base: int, view: LogView) -> bool:
+        """Whether the log's segment is the one that an earlier process uploaded, by its salt."""
+        if base in view.remote:
+            return view.remote[base].salt == self._segments[base].salt
         try:
             file = self._disk.open(f"{self._folder}/{segment_name(base)}", read_only=True)
         except NoSuchFile:
@@ -161,9 +166,20 @@ class LogUpload:
         for base in reversed(view.bases[:-1]):
             if base in self._segments:
                 continue
+            if base in view.remote:
+                # Nothing of it is here: only the copy that the record names could give it back.
+                self.problem, missing = self._lost_problem(base, view), missing + 1
+                continue
             if budget.is_spent or not self._upload_segment(base, view, budget):
                 missing += 1
         return missing
+
+    def _lost_problem(self, base: int, view: LogView) -> str:
+        return (
+            f"{self._folder}/{segment_name(base)}: the segment left the disk, and the copy in "
+            f"{self._store.name} does not name it: its bytes should be in the object "
+            f"{view.remote[base].key!r}; give the server the store it had, or run 'kawal restore' from that"
+        )
 
     def _is_whole(self, piece: Piece, base: int, view: LogView) -> bool:
         """Whether nothing is missing at the end: a footer says so, or the segment that follows."""

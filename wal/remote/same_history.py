@@ -66,6 +66,8 @@ def _newest(cut: LogCut, manifest: Manifest | None) -> tuple[int, int, list[Part
 
 def _has(disk: Disk, folder: str, view: LogView, base: int, salt: int, parts: list[Part]) -> bool:
     """Whether a directory has a segment with these bytes, or one that is damaged."""
+    if base in view.remote:
+        return view.remote[base].salt == salt
     try:
         file = disk.open(f"{folder}/{segment_name(base)}", read_only=True)
     except NoSuchFile:

@@ -39,6 +39,7 @@ from wal.remote.formats import (
 )
 from wal.remote.log_upload import Budget, LogUpload
 from wal.remote.same_history import refuse_another_history
+from wal.segment import INDEX_SUFFIX, SUFFIX
 from wal.store import STORE_FORMAT, StoreIdentity
 
 
@@ -77,6 +78,8 @@ class Uploader:
         self._fenced: Fenced | None = None
         self._logs: dict[str, LogUpload] = {}
         self._graveyard: list[tuple[int, str]] = []
+        self._alive: frozenset[str] = frozenset()
+        """The objects that are the only copy of a segment: whatever a cut leads to, they are not garbage."""
 
     @property
     def cut(self) -> Cut | None:
@@ -90,6 +93,7 @@ class Uploader:
 
         Raises: RemoteAhead, and nothing is changed; ObjectStoreError; RemoteDamaged; DiskError.
         """
+        self._look_at(views)
         found, self._etag = self._read_cut()
         epoch, number, logs = 1, 0, dict[str, LogCut]()
         if found is not None:
@@ -98,6 +102,13 @@ class Uploader:
         uploads = {name: self._open_log(name, epoch, log, views.get(name)) for name, log in logs.items()}
         self._set_cut(self._new_cut(epoch, number, now_ms, logs))
         self._logs = uploads
+
+    def _look_at(self, views: Mapping[str, LogView]) -> None:
+        """Learn which segments have no local file."""
+        keys = (record.key for view in views.values() for record in view.remote.values())
+        self._alive = frozenset(
+            name for key in keys for name in (key, key.removesuffix(SUFFIX) + INDEX_SUFFIX)
+        )
 
     def _read_cut(self) -> tuple[Cut | None, str | None]:
         """Return the cut in the store and its etag, None for each when there is none."""
@@ -130,6 +141,7 @@ class Uploader:
         Raises: Fenced, which is final; ObjectStoreError; LocalDamage; DiskError.
         """
         assert self._cut is not None, "take_over comes first"
+        self._look_at(views)
         budget = Budget(budget_bytes)
         logs: dict[str, LogCut] = {}
         for name, view in views.items():
@@ -196,7 +208,8 @@ class Uploader:
             since_ms, key = self._graveyard[0]
             if now_ms < since_ms + self._delete_delay_ms:
                 break
-            self._store.remove(key)
+            if key not in self._alive:
+                self._store.remove(key)
             del self._graveyard[0]
             removed += 1
         return removed
@@ -204,10 +217,11 @@ class Uploader:
     def sweep(self, now_ms: int) -> list[str]:
         """List the store, and take what nothing leads to for garbage; return those keys.
 
-        Interrupted rounds of earlier processes leave such objects.  Raises: ObjectStoreError.
+        An object that a local record names is none, even if the cut that led to it was lost. Interrupted
+        rounds of earlier processes leave such objects.  Raises: ObjectStoreError.
         """
         assert self._cut is not None
-        kept = {f"{self._prefix}/{CUT}", *(key for _, key in self._graveyard)}
+        kept = {f"{self._prefix}/{CUT}", *self._alive, *(key for _, key in self._graveyard)}
         for log in self._logs.values():
             kept.update(log.all_keys(), log.garbage)
         orphans = [key for key, _ in self._store.list(f"{self._prefix}/") if key not in kept]

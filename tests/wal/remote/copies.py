@@ -9,8 +9,9 @@ from wal.log_view import LogView
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects
 from wal.remote.restore import RemoteRestore
-from wal.remote.uploader import RoundReport, Uploader
-from wal.segment import FileRange
+from wal.remote.uploader import RoundReport, Uploader, read_manifest
+from wal.remote_record import RemoteRecord
+from wal.segment import FileRange, segment_name
 from wal.store import Store
 
 LARGE = 1 << 30
@@ -93,3 +94,24 @@ def bodies(log: VnodeLog, stream: int = 7) -> list[bytes]:
             data = data[size:]
         offset = result.next_offset
     return found
+
+
+def without_files(node: Node, count: int = 2) -> dict[str, LogView]:
+    """Remove the files of the oldest uploaded segments, and return views that tell of them by records."""
+    uploader = node.uploader
+    assert uploader.cut is not None
+    log = "default/vnode-0"
+    key = f"{node.store.identity.cluster_id}/{log}"
+    segments = read_manifest(node.objects, key, uploader.cut.logs[log]).segments[:count]
+    records = {
+        segment.base_version: RemoteRecord(
+            segment.base_version, segment.salt, f"{key}/{segment.stem}.wal", segment.size_bytes, segment.crc
+        )
+        for segment in segments
+    }
+    for segment in segments:
+        path = f"data/{log}/{segment_name(segment.base_version)}"
+        if node.disk.exists(path):
+            node.disk.remove(path)
+    views = node.views()
+    return {**views, log: views[log]._replace(remote=records)}

@@ -7,14 +7,16 @@ import errno
 import pytest
 
 from tests.wal.logs import batch
-from tests.wal.remote.copies import Node, bodies, restored
+from tests.wal.remote.copies import Node, bodies, restored, without_files
 from tests.wal.stores import OPTIONS, open_store
+from wal.log_view import LogView
 from wal.memory_faults import failing
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway
-from wal.remote.formats import CUT, RemoteDamaged, open_cut
+from wal.remote.formats import CUT, LogCut, Manifest, RemoteDamaged, open_cut
 from wal.remote.log_upload import LocalDamage
-from wal.remote.same_history import RemoteAhead
+from wal.remote.same_history import RemoteAhead, refuse_another_history
+from wal.remote.uploader import Uploader, read_manifest
 from wal.stream import epoch_after_loss
 
 SMALL, LARGE = b"x" * 100, b"y" * 20_000
@@ -299,3 +301,80 @@ def test_a_copy_that_could_be_restored_stays_one_while_a_backlog_is_uploaded() -
     while node.round(budget_bytes=1).segments_missing:
         pass
     assert found_in(node.objects)[0] == [b"covered", *[LARGE] * 12]
+
+
+def node_with_segments_elsewhere() -> tuple[Node, dict[str, LogView], list[bytes]]:
+    """Return a node whose two oldest segments are in the store only, its views, and what was written."""
+    node = Node(MemoryObjects())
+    written = [LARGE + b"%d" % number for number in range(20)]
+    node.append(*written)
+    node.round()
+    return node, without_files(node), written
+
+
+def successor_of(node: Node) -> Uploader:
+    """Return the uploader of the next process on the same directory."""
+    return Uploader(
+        node.objects, node.disk, path="data", identity=node.store.identity, incarnation="b", delete_delay_ms=1
+    )
+
+
+def test_a_segment_without_a_local_file_stays_in_the_copy_while_it_is_alive() -> None:
+    node, views, written = node_with_segments_elsewhere()
+    node.uploader.round(views, budget_bytes=1 << 30, now_ms=1)
+    assert node.uploader.sweep(1) == []
+    node.uploader.clean(1 << 40, count=1_000)
+    assert found_in(node.objects)[0] == written
+
+
+def test_the_next_process_does_not_take_a_segment_without_a_local_file_for_garbage() -> None:
+    node, views, written = node_with_segments_elsewhere()
+    again = successor_of(node)
+    again.take_over(views, 2)
+    report = again.round(views, budget_bytes=1 << 30, now_ms=2)
+    assert (report.segments_missing, report.problem) == (0, "")
+    assert again.sweep(2) == []
+    again.clean(1 << 40, count=1_000)
+    assert found_in(node.objects)[0] == written
+
+
+def test_a_segment_that_the_log_does_not_have_any_more_is_garbage_without_a_local_file_too() -> None:
+    node, views, _ = node_with_segments_elsewhere()
+    log = views["default/vnode-0"]
+    gone = log.remote[log.bases[0]].key
+    left = {base: record for base, record in log.remote.items() if base != log.bases[0]}
+    views["default/vnode-0"] = log._replace(bases=log.bases[1:], remote=left)
+    node.uploader.round(views, budget_bytes=1 << 30, now_ms=1)
+    node.uploader.clean(1 << 40, count=1_000)
+    assert gone not in node.objects.objects
+
+
+def test_the_only_copy_of_a_segment_outlives_the_loss_of_what_led_to_it() -> None:
+    node, views, _ = node_with_segments_elsewhere()
+    keys = [record.key for record in views["default/vnode-0"].remote.values()]
+    node.objects.objects.pop(f"cluster/{CUT}")
+    again = successor_of(node)
+    again.take_over(views, 2)
+    report = again.round(views, budget_bytes=1 << 30, now_ms=2)
+    assert report.segments_missing == 2
+    assert "the segment left the disk" in report.problem
+    orphans = again.sweep(2)
+    assert orphans
+    assert not set(orphans) & set(keys)
+    again.clean(1 << 40, count=1_000)
+    assert set(keys) <= set(node.objects.objects)
+
+
+def test_a_copy_whose_newest_segment_has_no_local_file_is_known_by_its_salt() -> None:
+    node, views, _ = node_with_segments_elsewhere()
+    log, key = "default/vnode-0", "cluster/default/vnode-0"
+    assert node.uploader.cut is not None
+    manifest = read_manifest(node.objects, key, node.uploader.cut.logs[log])
+    segment = manifest.segments[0]
+    cut = LogCut(durable_sequence=segment.next_sequence)
+    oldest = Manifest(segments=(segment,))
+    refuse_another_history(node.disk, f"data/{log}", views[log], cut, oldest, copy="memory")
+    record = views[log].remote[segment.base_version]
+    other = views[log]._replace(remote={segment.base_version: record._replace(salt=1)})
+    with pytest.raises(RemoteAhead, match="another history"):
+        refuse_another_history(node.disk, f"data/{log}", other, cut, oldest, copy="memory")
