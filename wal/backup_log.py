@@ -16,10 +16,12 @@ from collections.abc import Generator, Iterator, Mapping
 
 from crc32c import crc32c
 
+from wal.backup_manifest import BackupError
 from wal.backup_pieces import KnownFile, Piece, copy_bytes, measured, same_segment
 from wal.checkpoint import CHECKPOINT_NAMES, Checkpoint, own_checkpoint
 from wal.disk import Disk, DiskError, File, NoSuchFile
 from wal.format import FIRST_FRAME_POSITION
+from wal.remote_record import read_records
 from wal.segment import INDEX_SUFFIX, SUFFIX, base_version_of, segment_name
 from wal.whole_files import read_file
 
@@ -62,13 +64,30 @@ class LogCopy:
     def missing_bytes(self) -> int:
         """Return the size of the closed segments that are neither copied yet nor in the earlier backup."""
         total = 0
-        for base in self._bases()[:-1]:
+        bases = self._bases()
+        self._refuse_remote()
+        for base in bases[:-1]:
             if base not in self._closed and segment_name(base) not in self._previous:
                 file = self._open(base)
                 if file is not None:
                     total += file.size()
                     file.close()
         return total
+
+    def _refuse_remote(self) -> None:
+        """Refuse a log of which segments have left the disk that are not copied yet.  Raises: BackupError."""
+        try:
+            records = read_records(self._disk, self.source, self._disk.list(self.source))
+        except NoSuchFile:
+            return  # the log was dropped meanwhile
+        missing = sorted(records.keys() - set(self._bases()) - set(self._closed))
+        if missing:
+            raise BackupError(
+                f"{self.source}: {len(missing)} segments are in the object store only, "
+                f"{segment_name(missing[0])} first, so a backup of the directory would lack their records; "
+                "the store has a copy of all: 'kawal restore s3://BUCKET/PREFIX' makes a directory from it, "
+                "which can be backed up"
+            )
 
     def copy_closed(self) -> Iterator[int]:
         """Copy the closed segments that are not copied yet."""
@@ -121,7 +140,11 @@ class LogCopy:
     # --- after the point -------------------------------------------------------------------------------
 
     def finish(self, point_ms: int | None) -> Iterator[int]:
-        """Copy what is missing of the log as it was at the point; None: as it is now."""
+        """Copy what is missing of the log as it was at the point; None: as it is now.
+
+        Raises: BackupError.
+        """
+        self._refuse_remote()
         for base in self._bases():
             if base in self._closed or not self._is_needed(base):
                 continue

@@ -13,7 +13,7 @@ where it does not, as between copies, the entry table of the frame decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from crc32c import crc32c
@@ -82,11 +82,16 @@ def read_again(file: File, position: int, size_bytes: int) -> bytes:
 def compare(extent: ExtentRef, data: Buffer, file: File) -> None:
     """Compare an extent's bytes with their CRCs, and remember the outcome.  Raises: LogDamaged, DiskError."""
     index, row = extent.index, extent.row
-    if _is_plain(extent, memoryview(data)) or _is_as_in_table(extent, memoryview(data), file):
+    if is_as_written(extent, data, file.read_at):
         index.mark(row, GOOD)
         return
     index.mark(row, BAD)
     raise damage_of_extent(extent)
+
+
+def is_as_written(extent: ExtentRef, data: Buffer, read_at: Callable[[int, int], bytes]) -> bool:
+    """Return whether an extent's bytes are those that were written; `read_at(position, size)` reads more."""
+    return _is_plain(extent, memoryview(data)) or _is_as_in_table(extent, memoryview(data), read_at)
 
 
 def damage_of_extent(extent: ExtentRef) -> LogDamaged:
@@ -116,17 +121,17 @@ def _is_plain(extent: ExtentRef, data: memoryview) -> bool:
     return position == size == index.size[row] and offset == end
 
 
-def _is_as_in_table(extent: ExtentRef, data: memoryview, file: File) -> bool:
+def _is_as_in_table(extent: ExtentRef, data: memoryview, read_at: Callable[[int, int], bytes]) -> bool:
     """Return whether the batches are those in the entry table of their frame."""
     segment, index = extent.segment, extent.index
     start, end = extent.range
     frame = index.frame_of(index.version[extent.row])
     position = index.frame_position[frame]
-    decoded = decode_frame_header(file.read_at(position, HEADER_BYTES), 0, segment.seed)
+    decoded = decode_frame_header(read_at(position, HEADER_BYTES), 0, segment.seed)
     if decoded is None or len(data) != end - start:
         return False
     header = decoded[0]
-    table = file.read_at(position + HEADER_BYTES, header.table_bytes)
+    table = read_at(position + HEADER_BYTES, header.table_bytes)
     if crc32c(table, table_seed(segment.seed, header.sequence)) != header.table_crc:
         return False
     position += HEADER_BYTES + header.table_bytes

@@ -29,6 +29,9 @@ __all__ = [
     "MetadataLost",
     "NotUsable",
     "OffsetOutOfRange",
+    "RemoteOnly",
+    "RemoteReadError",
+    "RemoteWaits",
     "StoreError",
     "StoreInUse",
     "StreamDropped",
@@ -36,6 +39,10 @@ __all__ = [
     "VnodeMissing",
     "WalError",
 ]
+
+
+Offload = Callable[[Callable[[], object], Callable[[Exception | None], None]], None]
+"""Runs its first argument elsewhere, then calls the second one on the event loop."""
 
 
 class WalError(Exception):
@@ -81,8 +88,32 @@ class IndexNotLoaded(Exception):
     def __init__(self, path: str, load: Callable[[], None], adopt: Callable[[], bool]) -> None:
         """`load()` reads the index, in a thread; then `adopt()` uses it, and returns whether there is one."""
         super().__init__(f"{path}: the index of this segment is not in memory")
+        self.path = path
         self.load = load
         self.adopt = adopt
+        self.offload: Offload | None = None
+        """The only way to `load`, for what does not come from the disk."""
+
+
+class RemoteReadError(WalError):
+    """A read of a segment in the object store that did not succeed; the log itself is as good as before."""
+
+
+class RemoteOnly(RemoteReadError):
+    """A read that needs the file of a segment, which is in the object store only."""
+
+    def __init__(self, path: str, key: str) -> None:
+        super().__init__(
+            f"{path}: the segment has left the disk, and this kind of read does not go to its object "
+            f"{key!r}; read its topics by partition, or 'kawal restore' the whole to a disk with room for it"
+        )
+
+
+class RemoteWaits(RemoteReadError):
+    """A read of bytes that are not in memory: they are being fetched from the object store."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: these bytes are being fetched from the object store; ask again")
 
 
 class LogClosed(WalError):

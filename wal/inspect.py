@@ -29,6 +29,7 @@ from wal.format import (
     unknown_format,
 )
 from wal.index import decode_index
+from wal.remote_record import read_records
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, Totals, base_version_of
 from wal.torn import is_never_written
@@ -247,7 +248,10 @@ def verify_log(disk: Disk, directory: str) -> Iterator[SegmentReport | LogReport
         if segment.note:
             report.notes.append(f"{segment.path}: {segment.note}")
         yield segment
-    _check_missing(report, known - set(bases))
+    remote = read_records(disk, directory, disk.list(directory)).keys() - set(bases)
+    if remote:
+        report.notes.append(f"{len(remote)} segments are in the object store only, and were not read")
+    _check_missing(report, known - set(bases) - remote)
     yield report
 
 

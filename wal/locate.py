@@ -8,7 +8,7 @@ one that has it. The segment found is remembered in the stream.
 from __future__ import annotations
 
 from wal.disk import DiskError, File
-from wal.errors import IndexNotLoaded, IndexRebuilding
+from wal.errors import IndexNotLoaded, IndexRebuilding, RemoteReadError
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex
 from wal.indexing import index_frame
@@ -34,6 +34,15 @@ def index_of(state: LogState, segment: Segment) -> SegmentIndex:
         if state.must_not_wait:
             raise _not_loaded(state, segment)
         index = segment.load_index(state.disk)
+        if index is None and segment.remote is not None:
+            if segment.retired:
+                return (
+                    ActiveIndex()
+                )  # a crash came between the removals of its files; nothing of it is needed
+            raise RemoteReadError(
+                f"{segment.index_path}: the index is missing or damaged, and its segment has left the disk; "
+                "'kawal restore' makes both anew"
+            )
         if index is None:
             # A log that has stopped has no maintenance; its readers must not wait for it.
             if segment.end_position > REBUILT_AT_ONCE_BYTES and state.stop() is None:

@@ -19,7 +19,6 @@ from dataclasses import replace
 
 from wal.checkpoint import write_witness
 from wal.commit import Advanced, begin_commit, begin_seal, commit_done, roll_back, roll_done
-from wal.compaction import LogCompacting
 from wal.disk import Disk
 from wal.disk_errors import DiskFull
 from wal.errors import LogDamaged, LogFailed
@@ -31,6 +30,7 @@ from wal.recovery_report import RecoveryReport
 from wal.segment import ANOTHER_HISTORY, DELETED_SUFFIX, REPAIRED, SPARE, TEMPORARY
 from wal.state import LogState
 from wal.stream import epoch_after_loss
+from wal.tiering import LogTiering
 from wal.whole_files import read_file, remove_durably
 
 NEVER_MS = 2**62
@@ -40,7 +40,7 @@ EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
 
 
-class VnodeLog(LogCompacting):
+class VnodeLog(LogTiering):
     """The log of one vnode; made with `open`."""
 
     def __init__(self, state: LogState, recovery: RecoveryReport, marks: Marks) -> None:

@@ -7,6 +7,7 @@
     frames were synced since the last one      WitnessJob      at most every `witness_ms`; free space measured
     the active segment is 3/4 full             SpareJob        reserve room for the next one
     a segment was retired durably              RenameJob       to `*.deleted`, directory synced
+    the store was proved to have a segment     TierJob         a record of that, synced; then as if retired
     `delete_delay_ms` after that               UnlinkJob
     durability `os`, `flush_ms` passed         FlushJob        fdatasync of the active segment
     there is none, and room enough             ReserveJob      take room for deletions on a full disk
@@ -19,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from wal.checkpoint import Witness
 from wal.index import ActiveIndex
@@ -29,11 +29,13 @@ from wal.maintenance_jobs import (
     FlushJob,
     IndexJob,
     Job,
+    Marks,
     RebuildJob,
     RenameJob,
     ReserveJob,
     ScrubJob,
     SpareJob,
+    TierJob,
     UnlinkJob,
     WitnessJob,
 )
@@ -43,6 +45,7 @@ from wal.scrub import Scrubbing, damage_path
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
 from wal.state import LogState
+from wal.tierable import may_leave
 
 __all__ = ["RETRY_MS", "Job", "Maintenance", "Marks"]
 
@@ -54,27 +57,6 @@ CHECKPOINT_SMALL_BYTES = 64 << 10
 
 RETRY_MS = 1_000
 """The pause after a failed job: tried again at once, it would usually fail again."""
-
-
-class Marks(NamedTuple):
-    """The results of recovery from which maintenance continues."""
-
-    generation: int
-    """The next checkpoint's generation."""
-    witness_generation: int
-    """The last witness's generation."""
-    sequences: tuple[int, int]
-    """The first frames after the two checkpoint generations, older first."""
-    witnessed_sequence: int
-    """Frames below this sequence were synced, according to witness and checkpoints."""
-    clean: bool
-    """Whether the log ends where a clean stop left it."""
-    scrubbed: int
-    """The base version of the segment that the last pass of scrubs read last; -1: none."""
-    unsealed: bool
-    """Whether no frame declares the newest data frame synced."""
-    cost_ns: int
-    """The cost of the scan after the newest checkpoint."""
 
 
 class Maintenance:
@@ -128,6 +110,7 @@ class Maintenance:
             (IndexJob, self._index),
             (CheckpointJob, self._checkpoint),
             (RenameJob, self._rename),
+            (TierJob, self._tier),
             (UnlinkJob, self._unlink),
             (ReserveJob, self._reserve),
             (ScrubJob, self._scrub),
@@ -261,6 +244,22 @@ class Maintenance:
         state = self.state
         return RenameJob(state.disk, state.directory, retired, self._sync_first(), state.next_sequence)
 
+    def _tier(self, _now_ms: int) -> Job | None:
+        state = self.state
+        while state.to_tier:
+            record = state.to_tier.pop(0)
+            segment = state.segments.at(record.base_version)
+            # What was proved may be old: the segment may have been retired, or found to be damaged since.
+            if segment is not None and may_leave(state, segment) and segment.salt == record.salt:
+                return TierJob(state.disk, state.directory, segment, record)
+        return None
+
+    def _tiered(self, job: TierJob, now_ms: int) -> None:
+        segment = job.segment
+        self.state.index_cache.forget(segment)
+        segment.remote, segment.created_ms = job.record, job.record.created_ms
+        self.delete_later([segment.path + DELETED_SUFFIX], now_ms)
+
     def _sync_first(self) -> SharedFile | None:
         """Return the file that durability `os` has not synced yet, if there is one."""
         state, active = self.state, self.state.active
@@ -277,7 +276,7 @@ class Maintenance:
         state = self.state
         while state.suspects:
             segment = state.suspects.pop(0)
-            if segment in state.segments.all:
+            if segment in state.segments.all and segment.remote is None:
                 return ScrubJob(state.disk, state.directory, segment, in_turn=False)
         turn = self._scrubbing.next_segment(state, now_ms)
         return ScrubJob(state.disk, state.directory, turn, in_turn=True) if turn is not None else None
@@ -317,6 +316,8 @@ class Maintenance:
             case RenameJob():
                 self._synced_first(job)
                 self._renamed(job, now_ms)
+            case TierJob():
+                self._tiered(job, now_ms)
             case ScrubJob():
                 self._scrubbed(job)
             case FlushJob():
@@ -342,7 +343,7 @@ class Maintenance:
             self.state.index_cache.forget(segment)
             self.state.segments.remove(segment)
             self.state.retired_bases.discard(segment.base_version)
-            paths += [segment.path + DELETED_SUFFIX, segment.index_path + DELETED_SUFFIX]
+            paths += [path + DELETED_SUFFIX for path in segment.paths]
             if segment.damage is not None:
                 # The damaged bytes are no longer needed.
                 self.state.scrub_damages.remove(segment.damage)
@@ -356,6 +357,8 @@ class Maintenance:
         self._retry_at_ms[type(job)] = now_ms + RETRY_MS
         if isinstance(job, CheckpointJob):
             self.checkpoint_wanted = True
+        if isinstance(job, TierJob) and job.is_renamed:
+            self._tiered(job, now_ms)  # its record is durable, and nothing has the old name any more
         if isinstance(job, UnlinkJob):
             self._deleted.append((now_ms + RETRY_MS, job.paths))
         if isinstance(job, CheckpointJob | RenameJob):

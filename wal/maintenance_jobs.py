@@ -6,17 +6,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
 from wal.disk import Disk, DiskError, DiskFull, File
 from wal.errors import LogDamaged
-from wal.index import ActiveIndex, encode_index
+from wal.format import FIRST_FRAME_POSITION, decode_segment_start
+from wal.index import ActiveIndex, decode_index, encode_index
 from wal.index_parts import Part, write_part
 from wal.jobs import make_spare
 from wal.locate import rebuild_index
+from wal.remote_record import RemoteRecord, write_record
 from wal.reserve import Reserve
 from wal.scrub import damage_of, remember_damage, write_place
 from wal.segment import DELETED_SUFFIX, Segment, SharedFile, StoredPart
+from wal.whole_files import read_file
+
+
+class Marks(NamedTuple):
+    """The results of recovery from which maintenance continues."""
+
+    generation: int
+    """The next checkpoint's generation."""
+    witness_generation: int
+    """The last witness's generation."""
+    sequences: tuple[int, int]
+    """The first frames after the two checkpoint generations, older first."""
+    witnessed_sequence: int
+    """Frames below this sequence were synced, according to witness and checkpoints."""
+    clean: bool
+    """Whether the log ends where a clean stop left it."""
+    scrubbed: int
+    """The base version of the segment that the last pass of scrubs read last; -1: none."""
+    unsealed: bool
+    """Whether no frame declares the newest data frame synced."""
+    cost_ns: int
+    """The cost of the scan after the newest checkpoint."""
 
 
 class Job:
@@ -172,10 +197,48 @@ class RenameJob(Job):
         if self.sync_first is not None:
             self.sync_first.file.sync()
         for segment in self.segments:
-            for path in (segment.index_path, segment.path):
+            for path in segment.paths:
                 if self.disk.exists(path):
                     self.disk.rename(path, path + DELETED_SUFFIX)
         self.disk.sync_directory(self.directory)
+
+
+@dataclass(slots=True, eq=False)
+class TierJob(Job):
+    """A job that lets a segment's file go, as its bytes were proved to be in the object store.
+
+    The record comes first, durably: from then on a start knows where the bytes are, with or without the file.
+    """
+
+    disk: Disk
+    directory: str
+    segment: Segment
+    record: RemoteRecord
+    is_renamed: bool = False
+
+    def run(self) -> None:
+        """Look at what stays, write the record, and rename the file as if it were retired."""
+        segment, record = self.segment, self.record
+        data = read_file(self.disk, segment.index_path)
+        index = decode_index(data, base_version=segment.base_version, seed=segment.seed)
+        if index is None or index.end_position > record.size_bytes:
+            raise LogDamaged(segment.index_path, 0, len(data), "the index does not fit the segment's copy")
+        self.record = record._replace(created_ms=self._created_ms())
+        write_record(self.disk, self.directory, self.record)
+        self.disk.rename(segment.path, segment.path + DELETED_SUFFIX)
+        self.is_renamed = True
+        self.disk.sync_directory(self.directory)
+
+    def _created_ms(self) -> int:
+        """Return the time of day in the segment's header.  Raises: LogDamaged, DiskError."""
+        file = self.disk.open(self.segment.path, read_only=True)
+        try:
+            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+        finally:
+            file.close()
+        if header is None or header.salt != self.record.salt:
+            raise LogDamaged(self.segment.path, 0, FIRST_FRAME_POSITION, "its header is not that of its copy")
+        return header.created_ms
 
 
 @dataclass(slots=True, eq=False)

@@ -9,33 +9,21 @@ file, neighbours together.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from wal.checking import ExtentRef, compare, damage_of_extent, load, read_again
 from wal.disk import Buffer, DiskError, File
-from wal.errors import IndexNotLoaded, LogDamaged, OffsetOutOfRange
+from wal.errors import IndexNotLoaded, LogDamaged, OffsetOutOfRange, RemoteReadError
 from wal.extents import Extents, owner, slots_from
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES
+from wal.pieces import FILE_RANGE_BYTES, Piece, cached, contiguous, span, stored_elsewhere
+from wal.remote_reads import remote_extent
 from wal.segment import FileRange, Segment
 from wal.state import LogState
 from wal.stream import Stream
-from wal.tail import WASTE_MAX, pinned_bytes
 from wal.verdicts import BAD
-
-FILE_RANGE_BYTES = 64 << 10
-"""Runs of at least this size are handed out as file ranges: below it, sendfile costs more than it saves."""
-
-SPAN_GAP_BYTES = 16 << 10
-"""Extents on disk at most this far apart are read with one call."""
-
-SPAN_BYTES = 1 << 20
-"""The largest such read."""
-
-JOIN_BELOW_BYTES = 4 << 10
-"""Cached batches smaller than this on average are joined once: one buffer is sent faster than many."""
 
 LOOP_CHECK_BYTES = 256 << 10
 """The most bytes that one read compares with their CRCs on the event loop: about 0.3 ms."""
@@ -59,19 +47,6 @@ class ReadResult(NamedTuple):
     """The offset at which to continue."""
     piece_count: int = 0
     """The extents that were gathered, at most `PIECES_MAX`: the measure of the time it took."""
-
-
-@dataclass(slots=True)
-class Piece:
-    """A part of one extent to hand out."""
-
-    segment: Segment
-    position: int
-    size: int
-    extent_position: int
-    extent: ExtentRef
-    unchecked: bool
-    """Whether its bytes must be loaded and compared with their CRCs first."""
 
 
 def read(
@@ -120,14 +95,13 @@ def _gather(
         if base >= below or (base > offset >= stream.clean_end and state.damage is not None):
             break
         extent = ExtentRef(segment, index, row, owner(state, stream, start))
-        unchecked = index.is_unchecked(row)
-        if unchecked or segment.damage is not None:
+        data, unchecked = None, False
+        if segment.remote is not None or index.is_unchecked(row) or segment.damage is not None:
             if total and loop_bytes > LOOP_CHECK_BYTES:
                 break
             try:
-                _refuse_damaged(state, extent)
-                unchecked = not check_if_cached(state, extent)
-            except LogDamaged:
+                data, unchecked = _looked_at(state, extent)
+            except (LogDamaged, IndexNotLoaded, RemoteReadError):
                 if total:
                     break
                 raise
@@ -135,7 +109,7 @@ def _gather(
         next_offset = base + index.count[row]
         room = max_bytes - total
         if base >= offset and size <= room and next_offset <= below:
-            pieces.append(Piece(segment, position, size, position, extent, unchecked))
+            pieces.append(Piece(segment, position, size, position, extent, unchecked, data))
             total += size
             offset = next_offset
             continue
@@ -152,13 +126,24 @@ def _gather(
             below=below,
         )
         if stop > start:
-            unchecked = index.is_unchecked(row)
-            pieces.append(Piece(segment, position + start, stop - start, position, extent, unchecked))
+            unchecked = data is None and index.is_unchecked(row)
+            pieces.append(Piece(segment, position + start, stop - start, position, extent, unchecked, data))
             total += stop - start
             offset = reached
         if stop < size or total >= max_bytes:
             break
     return pieces, offset
+
+
+def _looked_at(state: LogState, extent: ExtentRef) -> tuple[bytes | None, bool]:
+    """Return an extent's bytes if its segment is in the object store, and whether it is still to be checked.
+
+    Raises: LogDamaged; RemoteNotLoaded, RemoteWaits, RemoteReadError.
+    """
+    if extent.segment.remote is not None:
+        return remote_extent(state, extent), False
+    _refuse_damaged(state, extent)
+    return None, not check_if_cached(state, extent)
 
 
 def _few_segments(state: LogState, stream: Stream, offset: int, found: list[Piece]) -> Extents:
@@ -276,11 +261,13 @@ def extent_bytes(state: LogState, extent: ExtentRef) -> Buffer:
     """
     segment = extent.segment
     start, end = extent.range
-    cached = segment.tail.get(start)
-    if cached is not None:
-        if len(cached) > 1:
-            cached = segment.tail[start] = [b"".join(cached)]
-        return cached[0]
+    kept = segment.tail.get(start)
+    if kept is not None:
+        if len(kept) > 1:
+            kept = segment.tail[start] = [b"".join(kept)]
+        return kept[0]
+    if segment.remote is not None:
+        return remote_extent(state, extent)
     _refuse_damaged(state, extent)
     file = segment.open_shared(state.disk).file
     try:
@@ -303,24 +290,24 @@ def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
     parts: list[Part] = []
     start = 0
     while start < len(pieces):
+        if pieces[start].data is not None:
+            parts.append(stored_elsewhere(pieces[start]))
+            start += 1
+            continue
         stop, size = start + 1, pieces[start].size
-        while stop < len(pieces) and _contiguous(pieces[stop - 1], pieces[stop]):
+        while stop < len(pieces) and contiguous(pieces[stop - 1], pieces[stop]):
             size += pieces[stop].size
             stop += 1
         if size >= FILE_RANGE_BYTES or any(piece.unchecked for piece in pieces[start:stop]):
             parts.append(_range(state, pieces[start:stop]))
         elif all(piece.extent_position in piece.segment.tail for piece in pieces[start:stop]):
             for piece in pieces[start:stop]:
-                parts += _cached(piece)
+                parts += cached(piece)
         else:
-            stop = _span(pieces, start, stop)
+            stop = span(pieces, start, stop)
             parts += _from_disk(state, pieces[start:stop])
         start = stop
     return parts
-
-
-def _contiguous(one: Piece, other: Piece) -> bool:
-    return one.segment is other.segment and one.position + one.size == other.position
 
 
 def _range(state: LogState, pieces: list[Piece]) -> FileRange:
@@ -336,40 +323,6 @@ def _range(state: LogState, pieces: list[Piece]) -> FileRange:
         must_load=must_load,
         load=partial(load, shared.file, [piece.extent for piece in pieces]),
     )
-
-
-def _cached(piece: Piece) -> list[Buffer]:
-    """Return the bytes of a piece as they arrived."""
-    tail = piece.segment.tail
-    buffers = tail[piece.extent_position]
-    whole = piece.position == piece.extent_position and piece.size == sum(map(len, buffers))
-    joins = len(buffers) > 1 and (not whole or piece.size < JOIN_BELOW_BYTES * len(buffers))
-    if joins or pinned_bytes(buffers) > WASTE_MAX * piece.size + FILE_RANGE_BYTES:
-        # In the latter case a client that is slow to take them would keep whole requests in memory.
-        buffers = tail[piece.extent_position] = [b"".join(buffers)]
-    if whole:
-        return buffers
-    start = piece.position - piece.extent_position
-    return [memoryview(buffers[0])[start : start + piece.size]]
-
-
-def _span(pieces: list[Piece], start: int, stop: int) -> int:
-    """Return the end of the pieces from `start` on that lie close enough together for one read."""
-    first = pieces[start]
-    while stop < len(pieces):
-        last, piece = pieces[stop - 1], pieces[stop]
-        gap = piece.position - (last.position + last.size)
-        if (
-            piece.segment is not first.segment
-            or not 0 <= gap <= SPAN_GAP_BYTES
-            or piece.size >= FILE_RANGE_BYTES
-            or piece.unchecked
-            or piece.position + piece.size - first.position > SPAN_BYTES
-            or piece.extent_position in piece.segment.tail
-        ):
-            break
-        stop += 1
-    return stop
 
 
 def _read_or_refuse(state: LogState, pieces: list[Piece], file: File, size: int) -> bytes:

@@ -28,7 +28,7 @@ from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_se
 from wal.index import ActiveIndex
 from wal.index_parts import load_parts
 from wal.indexing import index_frame
-from wal.leftovers import remove_parts, remove_temporaries
+from wal.leftovers import adopt_records, remove_parts, remove_temporaries
 from wal.locate import rebuild_index
 from wal.maintenance import Marks
 from wal.options import LogOptions, recovery_ns
@@ -79,7 +79,7 @@ class Recovery:
         checkpoint = self._load_marks()
         known = restore(self.state, checkpoint) if checkpoint is not None else []
         self._replay_from = self.state.next_sequence
-        present = set(bases)
+        present = set(bases) | adopt_records(self.disk, self.directory, names, known)
         for segment in known:
             if segment.base_version in present:
                 self.state.segments.add(segment)
@@ -87,21 +87,21 @@ class Recovery:
             self._due, self._crc = known[-1].next_sequence, known[-1].last_crc
         elif checkpoint is not None:
             self._due = None
-        newest = known[-1].base_version if known else -1
-        to_scan = [base for base in bases if base > newest]
+        to_scan = [base for base in bases if base > (known[-1].base_version if known else -1)]
         remove_parts(self.disk, self.directory, names, to_scan)
         self._scan_all(to_scan)
         self._judge_end()
         self._judge_missing([segment for segment in known if segment.base_version not in present])
-        self._judge_places([segment for segment in known if segment.base_version in present])
+        local = [segment for segment in known if segment.base_version in present and segment.remote is None]
+        self._judge_places(local)
         if self.thorough:
-            self._scrub([segment for segment in known if segment.base_version in present])
+            self._scrub(local)
         look_again(self.state, names)
         forget_unfinished(self.state)
         self._finish(checkpoint)
         if not self.report.last_wall_ms and self.state.active is not None:
             header, _ = self._read_start(self.state.active.base_version)
-            self.report.last_wall_ms = header.created_ms if header is not None else 0
+            self.report.last_wall_ms = header.created_ms if header else 0
         return self.state
 
     @property

@@ -55,7 +55,7 @@ class Scrubbing:
         if now_ms < self.due_ms or not self.wants(state):
             return None
         for segment in state.segments.all:
-            if segment.base_version > self._after:
+            if segment.base_version > self._after and segment.remote is None:
                 if self._after < 0:
                     self._pass_began_ms = now_ms
                 self._after = segment.base_version
@@ -178,7 +178,7 @@ def look_again(state: LogState, names: list[str]) -> None:
     """
     marked = {state.path(name) for name in names if name.endswith(DAMAGE_SUFFIX)}
     for segment in state.segments.all:
-        if damage_path(segment) in marked and segment.damage is None:
+        if damage_path(segment) in marked and segment.damage is None and segment.remote is None:
             segment.damage = damage_of(state.disk, segment)
             if segment.damage is not None:
                 state.scrub_damages.append(segment.damage)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from wal.disk import Buffer, Disk, DiskError, File
-from wal.errors import LogDamaged
+from wal.errors import LogDamaged, RemoteOnly
 from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, SegmentHeader, seed_of
 from wal.index import ActiveIndex, SegmentIndex, decode_index
+from wal.remote_record import RECORD_SUFFIX, RemoteRecord
 from wal.scan import NO_TIMESTAMP
 from wal.unreadable import is_unreadable
 from wal.whole_files import read_file
@@ -159,7 +160,7 @@ class Segment:
     __slots__ = (
         "base_sequence", "base_version", "blocker", "capacity", "created_ms", "damage", "end_position",
         "format", "index", "index_stored", "last_crc", "made_ms", "next_sequence", "next_version", "path",
-        "retired", "salt", "sealed", "seed", "shared", "stored_part", "tail", "totals",
+        "remote", "retired", "salt", "sealed", "seed", "shared", "stored_part", "tail", "totals",
     )  # fmt: skip
 
     def __init__(self, path: str, *, base_version: int, base_sequence: int, salt: int) -> None:
@@ -195,6 +196,8 @@ class Segment:
         self.blocker: tuple[int, int] | None = None
         """A stream that was found still to need the segment, and the end of its offsets in it."""
         self.retired = False
+        self.remote: RemoteRecord | None = None
+        """The object with its bytes, once its file has left the disk; the index stays."""
         self.damage: LogDamaged | None = None
         """The damage that a scrub found; extents in it are not handed out."""
 
@@ -204,13 +207,24 @@ class Segment:
         return self.path.removesuffix(SUFFIX) + INDEX_SUFFIX
 
     @property
+    def paths(self) -> tuple[str, str, str]:
+        """The paths of all its files, of which some may not be there: index, bytes, record."""
+        stem = self.path.removesuffix(SUFFIX)
+        return stem + INDEX_SUFFIX, self.path, stem + RECORD_SUFFIX
+
+    @property
     def active_index(self) -> ActiveIndex:
         """The index, while it grows."""
         assert isinstance(self.index, ActiveIndex)
         return self.index
 
     def open_shared(self, disk: Disk) -> SharedFile:
-        """Return the open file; open it for reading if necessary."""
+        """Return the open file; open it for reading if necessary.
+
+        Raises: RemoteOnly when it has left the disk.
+        """
+        if self.remote is not None:
+            raise RemoteOnly(self.path, self.remote.key)
         if self.shared is None:
             self.shared = SharedFile(disk.open(self.path, read_only=True))
         return self.shared
@@ -258,6 +272,11 @@ class Segments:
     def bases(self) -> tuple[int, ...]:
         """Return the base versions of all segments."""
         return tuple(self._bases)
+
+    def at(self, base_version: int) -> Segment | None:
+        """Return the segment that begins with this version, if there is one."""
+        row = self.row_of(base_version)
+        return self.all[row] if row >= 0 and self._bases[row] == base_version else None
 
     def row_of(self, version: int) -> int:
         """Return the row of the last segment that begins at or before `version`; -1 when there is none."""

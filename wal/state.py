@@ -6,6 +6,7 @@ import errno
 from collections import deque
 from hashlib import blake2b
 
+from wal.block_cache import BlockCache
 from wal.disk import Disk, File
 from wal.disk_errors import DiskFull, disk_error
 from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
@@ -15,6 +16,7 @@ from wal.named_producers import NamedProducers
 from wal.newest_frames import NewestFrames
 from wal.options import LogOptions
 from wal.producers import Producers
+from wal.remote_record import RemoteRecord
 from wal.reserve import Reserve
 from wal.segment import Segment, Segments, segment_name
 from wal.stream import LOG_STREAM, Stream
@@ -80,6 +82,7 @@ class LogState:
         self.closed = False
         self.suspects: list[Segment] = []
         """The segments in which a reader found damage: they are scrubbed next."""
+        self.to_tier, self.blocks = list[RemoteRecord](), BlockCache()  # wal/tiering.py
         self.to_rebuild: list[Segment] = []
         self.must_not_wait = False
         """Whether the present read leaves it to a thread to read indexes from the disk."""
@@ -87,6 +90,11 @@ class LogState:
         self.scrub_damages: list[LogDamaged] = []
         """The damage found in sealed segments: appends are refused; earlier ones are still written, and all
         batches but the damaged ones can be read."""
+
+    @property
+    def remote_records(self) -> dict[int, RemoteRecord]:
+        """The objects of the segments that have left the disk, by base version."""
+        return {known.base_version: known.remote for known in self.segments.all if known.remote is not None}
 
     @property
     def active(self) -> Segment | None:

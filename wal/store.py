@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
+from wal.block_cache import BlockCache
 from wal.catalogue import Catalogue
 from wal.checkpoint import META as META
 from wal.checkpoint import VNODE_PREFIX as VNODE_PREFIX
@@ -71,6 +72,8 @@ class Store:
         self.identity = identity
         self.options = options
         self._lock = lock
+        self.blocks = BlockCache()
+        """The memory through which all logs read segments that have left the disk."""
         self._catalogue: Catalogue | None = None
         self._used = UsedVnodes(disk, f"{path}/{META}")
         self.upgraded_from: int | None = None
@@ -169,6 +172,7 @@ class Store:
             wall_offset_ms=self.options.wall_offset_ms,
         )
         log = VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
+        log.read_through(self.blocks)
         self._used.mark(database, vnode_id, directory)
         return log
 

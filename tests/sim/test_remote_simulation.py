@@ -13,6 +13,7 @@ import pytest
 
 from tests.wal.remote.copies import Node, bodies, restored
 from tests.wal.stores import OPTIONS, open_store
+from tests.wal.test_tiering import checkpointed
 from wal.backup_manifest import BackupError
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
@@ -46,7 +47,7 @@ class World:
         """Do one thing."""
         action = self.random.choice(
             [self.append, self.append, self.round, self.round, self.land, self.retain, self.crash, self.clean,
-             self.of_an_old_process]
+             self.of_an_old_process, self.tier, self.read]
         )  # fmt: skip
         self.fault_rate = self.random.choice([0.0, 0.1, 0.4])
         action()
@@ -84,6 +85,25 @@ class World:
             self.node.commit(self.node.log)
             self.node.log.retire_segments()
             self.node.commit(self.node.log)
+
+    def tier(self) -> None:
+        """Let segments leave the disk that the store has."""
+        if self.node.uploader.cut is None:
+            return
+        if self.random.random() < 0.5:
+            checkpointed(self.node)
+        try:
+            self.node.tier(budget_bytes=self.random.choice([1, 1 << 30]))
+        except Fenced:
+            raise  # the newest process never is
+        except ObjectStoreError:
+            return
+
+    def read(self) -> None:
+        """Read all that is alive, on the disk or in the store, whatever has gone wrong before."""
+        self.fault_rate = 0.0
+        assert self.node.log.state == "OPEN"
+        assert bodies(self.node.log) == self.written[self.start :]
 
     def crash(self) -> None:
         """Lose the power, and start again; the process that was cut off may still have requests under way."""

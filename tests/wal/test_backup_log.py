@@ -8,7 +8,9 @@ import pytest
 
 from tests.wal.backups import STREAM, make, write
 from tests.wal.logs import batch, commit, maintain, retire
+from tests.wal.test_tiering import filled
 from wal.backup_log import LogCopy
+from wal.backup_manifest import BackupError
 from wal.inspect import LogReport, verify_log
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
@@ -147,3 +149,11 @@ def _delete_old(log: VnodeLog) -> None:
         maintain(log)
     retire(log, 0)
     maintain(log)
+
+
+def test_a_log_of_which_segments_have_left_the_disk_is_refused_with_what_to_do() -> None:
+    node, _ = filled()
+    node.tier()
+    copy = LogCopy(node.disk, "data/default/vnode-0", "copy")
+    with pytest.raises(BackupError, match=r"segments are in the object store only.*'kawal restore s3://"):
+        copy.missing_bytes()

@@ -9,6 +9,7 @@ import pytest
 
 from tests.wal.damaged import CHECKPOINTED, OPTIONS, change, damage, finished_log, mend, torn_log, wal_files
 from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
+from tests.wal.test_tiering import filled
 from wal.format import decode_segment_start, encode_frame, seed_of
 from wal.inspect import LogReport, SegmentReport, frames, verify_log, verify_segment
 from wal.log import VnodeLog
@@ -211,3 +212,12 @@ def test_a_segment_that_retention_takes_meanwhile_is_passed_over() -> None:
 
     assert first not in [segment.path for segment in segments if isinstance(segment, SegmentReport)]
     assert isinstance(report, LogReport)
+
+
+def test_segments_in_the_object_store_are_not_missing() -> None:
+    node, _ = filled()
+    left = node.tier()
+    *_, report = verify_log(node.disk, "data/default/vnode-0")
+    assert isinstance(report, LogReport)
+    assert report.damages == []
+    assert f"{len(left)} segments are in the object store only, and were not read" in report.notes

@@ -10,6 +10,8 @@ other bytes than at its first use: a request without an answer may still be carr
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from crc32c import crc32c
 
 from wal.backup_pieces import Piece, measured
@@ -22,6 +24,8 @@ from wal.log_view import LogView
 from wal.objects import ObjectStore, put_once
 from wal.remote.chunks import next_chunk
 from wal.remote.formats import Chunk, LogCut, Manifest, RemoteObject, RemoteSegment, seal
+from wal.remote.proof import has_its_bytes
+from wal.remote_record import RemoteRecord
 from wal.scan import Scan
 from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
 from wal.whole_files import read_file
@@ -92,7 +96,7 @@ class LogUpload:
         self._growing: _Growing | None = None
         # What is in the store now; it is part of the next cut even if this round ends with an error.
         self._small = {"manifest": cut.manifest, "checkpoint": cut.checkpoint, "snapshot": cut.snapshot}
-        self._manifest_of = tuple(self._segments)
+        self._manifest_of = tuple(self._segments.values())
         self._is_checked = not self._segments
         self.garbage: list[str] = []
         """Keys that the next cut will not lead to."""
@@ -180,6 +184,28 @@ class LogUpload:
             f"{self._store.name} does not name it: its bytes should be in the object "
             f"{view.remote[base].key!r}; give the server the store it had, or run 'kawal restore' from that"
         )
+
+    def prove(self, manifest: Manifest, bases: Collection[int], budget_bytes: int) -> list[RemoteRecord]:
+        """Read back the objects of segments that the cut leads to; return those that have their bytes.
+
+        Raises: ObjectStoreError.
+        """
+        proof = []
+        for segment in manifest.segments:
+            # Garbage of this round is still named by the cut, but not for long.
+            if segment.base_version not in bases or self._segments.get(segment.base_version) != segment:
+                continue
+            if budget_bytes <= 0:
+                break
+            budget_bytes -= segment.size_bytes
+            key = f"{self._key}/{segment.stem}{SUFFIX}"
+            if has_its_bytes(self._store, key, segment):
+                proof.append(
+                    RemoteRecord(segment.base_version, segment.salt, key, segment.size_bytes, segment.crc)
+                )
+            else:
+                self.garbage += self._keys_of(self._segments.pop(segment.base_version))
+        return proof
 
     def _is_whole(self, piece: Piece, base: int, view: LogView) -> bool:
         """Whether nothing is missing at the end: a footer says so, or the segment that follows."""
@@ -356,10 +382,10 @@ class LogUpload:
             self._store_small(kind, self._name("state"), best[1], budget)
 
     def _store_manifest(self, budget: Budget) -> None:
-        if self._manifest_of != tuple(self._segments):
+        if self._manifest_of != tuple(self._segments.values()):
             segments = tuple(self._segments[base] for base in sorted(self._segments))
             self._store_small("manifest", self._name("manifest"), seal(Manifest(segments=segments)), budget)
-            self._manifest_of = tuple(self._segments)
+            self._manifest_of = tuple(self._segments.values())
 
 
 def _generation_within(data: bytes, folder: str, view: LogView) -> int | None:

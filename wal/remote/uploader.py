@@ -20,7 +20,7 @@ the process that keeps it goes on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from wal.disk import Disk
@@ -39,6 +39,7 @@ from wal.remote.formats import (
 )
 from wal.remote.log_upload import Budget, LogUpload
 from wal.remote.same_history import refuse_another_history
+from wal.remote_record import RemoteRecord
 from wal.segment import INDEX_SUFFIX, SUFFIX
 from wal.store import STORE_FORMAT, StoreIdentity
 
@@ -185,6 +186,37 @@ class Uploader:
             # An earlier request of ours, whose answer was lost, is what changed it.
             self._etag = swap(self._store, key, seal(cut), etag)
         self._cut = cut
+
+    # --- what may leave the disk -----------------------------------------------------------------------
+
+    def proved(
+        self, wanted: Mapping[str, Collection[int]], *, budget_bytes: int
+    ) -> dict[str, list[RemoteRecord]]:
+        """Return the objects of those segments, by log, that the cut in the store leads to.
+
+        The cut and its manifests are read anew. Each object is read back and compared, oldest first, while
+        there is budget. A segment whose object has other bytes is uploaded again.
+        Raises: Fenced, which is final; ObjectStoreError; RemoteDamaged when a manifest is.
+        """
+        found, etag = self._read_cut()
+        if self._fenced is None and (found is None or found.incarnation != self._incarnation):
+            self._fenced = Fenced(f"{self._store.name}: the copy is kept by another process")
+        if self._fenced is not None:
+            raise self._fenced
+        if found is None or etag != self._etag:
+            return {}  # the answer to our last write was lost: the next round knows more
+        proofs: dict[str, list[RemoteRecord]] = {}
+        for name, bases in wanted.items():
+            cut = found.logs.get(name)
+            if cut is None or cut.manifest is None or name not in self._logs:
+                continue
+            manifest = read_manifest(self._store, f"{self._prefix}/{name}", cut)
+            proof = self._logs[name].prove(manifest, bases, budget_bytes)
+            budget_bytes -= sum(record.size_bytes for record in proof)
+            proofs[name] = proof
+            if budget_bytes <= 0:
+                break
+        return proofs
 
     # --- what is not needed any more -------------------------------------------------------------------
 

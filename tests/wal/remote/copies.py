@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+
 from tests.wal.logs import batch
 from tests.wal.stores import OPTIONS, open_store
+from wal.errors import RemoteWaits
 from wal.log import VnodeLog
 from wal.log_view import LogView
 from wal.memory_disk import MemoryDisk
@@ -11,8 +14,9 @@ from wal.memory_objects import MemoryObjects
 from wal.remote.restore import RemoteRestore
 from wal.remote.uploader import RoundReport, Uploader, read_manifest
 from wal.remote_record import RemoteRecord
-from wal.segment import FileRange, segment_name
+from wal.segment import FileRange, base_version_of, segment_name
 from wal.store import Store
+from wal.tierable import LocalPolicy
 
 LARGE = 1 << 30
 
@@ -29,6 +33,7 @@ class Node:
         self.store: Store = open_store(self.disk)
         self.store.create_vnode("default", 0)
         self.log: VnodeLog = self.store.open_vnode("default", 0, now_ms=0, options=OPTIONS)
+        self.store.blocks.connect(objects, limit_bytes=1 << 20, submit=here)
         self.uploader = Uploader(
             objects,
             self.disk,
@@ -59,6 +64,20 @@ class Node:
             work.run()
             log.maintained(work, self.now_ms)
 
+    def tier(self, *, stays: tuple[int, ...] = (), budget_bytes: int = LARGE) -> list[int]:
+        """Have segments leave the disk that the store has, but for those with a stream that stays."""
+        everything = LocalPolicy(-1, 0)
+        steps = self.log.tierable(lambda stream: None if stream in stays else everything, wall_ms=self.now_ms)
+        log = "default/vnode-0"
+        records = self.uploader.proved({log: at_once(steps)}, budget_bytes=budget_bytes).get(log, [])
+        self.log.tier(records)
+        self.commit(self.log)
+        return [record.base_version for record in records]
+
+    def local_files(self) -> list[str]:
+        """Return the names of the segments that are on the disk."""
+        return [name for name in self.disk.list("data/default/vnode-0") if base_version_of(name) is not None]
+
     def views(self) -> dict[str, LogView]:
         """Return the logs as the event loop sees them."""
         return {
@@ -71,6 +90,25 @@ class Node:
         if self.uploader.cut is None:
             self.uploader.take_over(self.views(), self.now_ms)
         return self.uploader.round(self.views(), budget_bytes=budget_bytes, now_ms=self.now_ms)
+
+
+def here(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+    """Do the work at once, as a thread would later."""
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001
+        done(error)
+    else:
+        done(None)
+
+
+def at_once(steps: Generator[None, None, list[int]]) -> list[int]:
+    """Return what the steps return, without a pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return list(end.value)
 
 
 def restored(objects: MemoryObjects, *, cluster_id: str = "cluster") -> MemoryDisk:
@@ -86,7 +124,10 @@ def bodies(log: VnodeLog, stream: int = 7) -> list[bytes]:
     found: list[bytes] = []
     offset = log.log_start(stream)
     while offset < log.high_watermark(stream):
-        result = log.read(stream, offset, 1 << 20)
+        try:
+            result = log.read(stream, offset, 1 << 20)
+        except RemoteWaits:
+            continue  # it was fetched meanwhile
         data = b"".join(part.read() if isinstance(part, FileRange) else bytes(part) for part in result.parts)
         while data:
             size = int.from_bytes(data[8:12], "big") + 12

@@ -1,0 +1,93 @@
+"""Reads of segments that have left the disk: from blocks in memory, or by the threads that ask the store.
+
+    the read may not wait     RemoteNotLoaded, which tells how to load what is missing; then it is read again
+    it may                    RemoteWaits: the blocks are asked for in the background, and the caller is to
+                              come again: the event loop never waits for the store, nor do threads for disks
+
+Each extent is compared with its CRCs every time: what comes from elsewhere may be other bytes next time.
+Wrong bytes end that one read, with the object's name; the log itself is not damaged by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from wal.block_cache import Told
+from wal.checking import ExtentRef, is_as_written
+from wal.errors import IndexNotLoaded, RemoteReadError, RemoteWaits
+from wal.segment import Segment
+from wal.state import LogState
+
+
+class RemoteNotLoaded(IndexNotLoaded):
+    """A read that must not wait needs blocks of an object; `offload` has them read, and `adopt` looks."""
+
+    def __init__(self, state: LogState, segment: Segment, start: int, end: int) -> None:
+        assert segment.remote is not None
+        record = segment.remote
+        super().__init__(segment.path, _nothing, self._adopt)
+        self.offload = self._offload
+        self._fetch: Callable[[Told], None] = partial(
+            state.blocks.fetch, record.key, record.size_bytes, start, end
+        )
+        self._error: Exception | None = None
+
+    def begin(self) -> None:
+        """Have the blocks read in the background, for the next read; an error tells the next read."""
+        self._fetch(_ignored)
+
+    def _offload(self, work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        def told(error: Exception | None) -> None:
+            self._error = error
+            work()
+            done(None)
+
+        self._fetch(told)
+
+    def _adopt(self) -> bool:
+        """Return True: the blocks are there.  Raises: RemoteReadError when the store did not give them."""
+        if self._error is not None:
+            raise RemoteReadError(str(self._error)) from self._error
+        return True
+
+
+def _nothing() -> None:
+    """Nothing is left to be done by the thread that waited."""
+
+
+def _ignored(_error: Exception | None) -> None:
+    """Tell nothing: what was read is in memory, or is asked for again."""
+
+
+def remote_bytes(state: LogState, segment: Segment, start: int, end: int) -> bytes:
+    """Return bytes of a segment in the store.  Raises: RemoteNotLoaded, RemoteWaits; RemoteReadError."""
+    assert segment.remote is not None
+    record = segment.remote
+    if end > record.size_bytes:
+        raise RemoteReadError(f"{record.key}: the object ends at byte {record.size_bytes}, before byte {end}")
+    data = state.blocks.find(record.key, start, end)
+    if data is not None:
+        return data
+    missing = RemoteNotLoaded(state, segment, start, end)
+    if state.must_not_wait:
+        raise missing
+    missing.begin()
+    raise RemoteWaits(segment.path)
+
+
+def remote_extent(state: LogState, extent: ExtentRef) -> bytes:
+    """Return an extent's bytes, compared with their CRCs.
+
+    Raises: RemoteNotLoaded, RemoteWaits; RemoteReadError, also for wrong bytes.
+    """
+    segment, (start, end) = extent.segment, extent.range
+    data = remote_bytes(state, segment, start, end)
+    if not is_as_written(extent, data, lambda first, size: remote_bytes(state, segment, first, first + size)):
+        assert segment.remote is not None
+        state.blocks.forget(segment.remote.key, start, end)
+        raise RemoteReadError(
+            f"{segment.remote.key}: bytes {start} to {end} of the object are not those that were written: "
+            f"the batches of stream {extent.stream.stream_id} from offset {extent.index.base[extent.row]} on"
+        )
+    return data
