@@ -39,6 +39,7 @@ class BlockCache:
         self._limit_bytes = 0
         self._store: ObjectStore | None = None
         self._submit: Offload | None = None
+        self.later: Callable[[Callable[[], None]], object] | None = None
         self._blocks: dict[Block, bytes] = {}
         self._loading: dict[Block, list[Told]] = {}
         self.size_bytes = 0
@@ -48,9 +49,19 @@ class BlockCache:
         """The bytes given to readers so far; the other number divided by this is the read amplification."""
         self.failures = 0
 
-    def connect(self, store: ObjectStore, *, limit_bytes: int, submit: Offload) -> None:
-        """Read from this store from now on."""
-        self._store, self._limit_bytes, self._submit = store, limit_bytes, submit
+    def connect(
+        self,
+        store: ObjectStore,
+        *,
+        limit_bytes: int,
+        submit: Offload,
+        later: Callable[[Callable[[], None]], object] | None = None,
+    ) -> None:
+        """Read from this store from now on.
+
+        `later(call)` calls back when a reader has waited long enough; without it, readers wait to the end.
+        """
+        self._store, self._limit_bytes, self._submit, self.later = store, limit_bytes, submit, later
 
     def change_limit(self, limit_bytes: int) -> None:
         """Keep at most so many bytes from now on."""

@@ -112,8 +112,10 @@ class RemoteOnly(RemoteReadError):
 class RemoteWaits(RemoteReadError):
     """A read of bytes that are not in memory: they are being fetched from the object store."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path}: these bytes are being fetched from the object store; ask again")
+    def __init__(self, missing: IndexNotLoaded) -> None:
+        """`missing` is what to wait for."""
+        super().__init__(f"{missing.path}: these bytes are being fetched from the object store; ask again")
+        self.missing = missing
 
 
 class LogClosed(WalError):

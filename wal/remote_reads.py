@@ -31,25 +31,36 @@ class RemoteNotLoaded(IndexNotLoaded):
         self._fetch: Callable[[Told], None] = partial(
             state.blocks.fetch, record.key, record.size_bytes, start, end
         )
+        self._later = state.blocks.later
         self._error: Exception | None = None
+        self._is_late = False
 
     def begin(self) -> None:
         """Have the blocks read in the background, for the next read; an error tells the next read."""
         self._fetch(_ignored)
 
     def _offload(self, work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
-        def told(error: Exception | None) -> None:
-            self._error = error
-            work()
-            done(None)
+        ended = False
 
-        self._fetch(told)
+        def end(*, is_late: bool, error: Exception | None = None) -> None:
+            nonlocal ended
+            if not ended:
+                ended, self._error, self._is_late = True, error, is_late
+                work()
+                done(None)
+
+        self._fetch(lambda error: end(is_late=False, error=error))
+        if not ended and self._later is not None:
+            self._later(lambda: end(is_late=True))
 
     def _adopt(self) -> bool:
-        """Return True: the blocks are there.  Raises: RemoteReadError when the store did not give them."""
+        """Return whether the blocks came; False: they are still on their way.
+
+        Raises: RemoteReadError when the store did not give them.
+        """
         if self._error is not None:
             raise RemoteReadError(str(self._error)) from self._error
-        return True
+        return not self._is_late
 
 
 def _nothing() -> None:
@@ -73,7 +84,7 @@ def remote_bytes(state: LogState, segment: Segment, start: int, end: int) -> byt
     if state.must_not_wait:
         raise missing
     missing.begin()
-    raise RemoteWaits(segment.path)
+    raise RemoteWaits(missing)
 
 
 def remote_extent(state: LogState, extent: ExtentRef) -> bytes:

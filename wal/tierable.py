@@ -67,6 +67,8 @@ class TierSearch:
         self._state = state
         self._parts: dict[int, list[Part]] = {}
         """What closed local segments hold, by base version."""
+        self.waits_for_mark = False
+        """Whether the last search found a segment that only a checkpoint holds back."""
 
     def steps(
         self, policy_of: PolicyOf, *, wall_ms: int, mark_sequence: int
@@ -78,19 +80,20 @@ class TierSearch:
         """
         state, later_bytes, found = self._state, dict[int, int](), list[int]()
         local = [segment for segment in state.segments.all if segment.remote is None]
-        opened = 0
+        opened, self.waits_for_mark = 0, False
         for segment in reversed(local):
             if segment.base_version not in self._parts and segment.index is None:
                 opened += 1
                 if not opened % INDEXES_PER_STEP:
                     yield
             parts = self._parts_of(segment)
-            if (
-                segment.next_sequence <= mark_sequence
-                and may_leave(state, segment)
-                and all(self._lets_go(part, policy_of, later_bytes, wall_ms) for part in parts)
+            if may_leave(state, segment) and all(
+                self._lets_go(part, policy_of, later_bytes, wall_ms) for part in parts
             ):
-                found.append(segment.base_version)
+                if segment.next_sequence <= mark_sequence:
+                    found.append(segment.base_version)
+                else:
+                    self.waits_for_mark = True
             for part in parts:
                 later_bytes[part.stream_id] = later_bytes.get(part.stream_id, 0) + part.size_bytes
         self._parts = {

@@ -32,8 +32,12 @@ class LogTiering(LogCompacting):
 
     def tierable(self, policy_of: PolicyOf, *, wall_ms: int) -> Generator[None, None, list[int]]:
         """Return the segments that may leave the disk; pause now and then.  Raises: DiskError, WalError."""
-        mark_sequence, _ = self.storage[1].mark_sequences
-        return (yield from self._tier_search.steps(policy_of, wall_ms=wall_ms, mark_sequence=mark_sequence))
+        _, maintenance = self.storage
+        older, _ = maintenance.mark_sequences
+        found = yield from self._tier_search.steps(policy_of, wall_ms=wall_ms, mark_sequence=older)
+        # As for segments that are retired: two checkpoints later no start needs them.
+        maintenance.checkpoint_wanted |= self._tier_search.waits_for_mark
+        return found
 
     def tier(self, records: Iterable[RemoteRecord]) -> None:
         """Let the files of these segments go: each object was read back, and has the segment's bytes."""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, durability_of
 from broker.catalogue.split_rules import check_splitting
+from broker.catalogue.tier_rules import check_tier_kept, check_tiering
 from broker.config.config import Config
 from broker.config.config_keys import ConfigError, ConfigSource, Key, Value, nearest, text_of
 from broker.config.config_layers import ConfigLayers
@@ -112,11 +113,13 @@ def checked(overrides: Mapping[str, str | None], config: Config) -> dict[str, st
     _check_validation(kept, settings, config)
     _check_format(kept, config)
     check_splitting(kept, settings)
+    check_tiering(settings, config)
     return kept
 
 
 def check_identity_kept(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Refuse to change which ids a topic's messages have.  Raises: ConfigError."""
+    """Refuse to change which ids a topic's messages have, or where its records are.  Raises: ConfigError."""
+    check_tier_kept(before, after)
     for name in IDENTITY_NAMES:
         if before.get(name, "false") != after.get(name, "false"):
             raise ConfigError(

@@ -154,6 +154,7 @@ class Config:
     kawal_remote_region: str = _of("kawal.remote.region")
     kawal_remote_lag_ms: int = _of("kawal.remote.lag.ms")
     kawal_remote_delete_delay_ms: int = _of("kawal.remote.delete.delay.ms")
+    kawal_remote_cache_bytes: int = _of("kawal.remote.cache.bytes")
     remote_log_manager_copy_max_bytes_per_second: int = _of("remote.log.manager.copy.max.bytes.per.second")
     # Transactions
     transaction_max_timeout_ms: int = _of("transaction.max.timeout.ms")

@@ -76,6 +76,15 @@ REMOTE_KEYS = (
         unit="ms",
     ),
     Key(
+        "kawal.remote.cache.bytes",
+        ConfigType.LONG,
+        64 << 20,
+        "Memory for what is read back from the object store, of topics with remote.storage.enable: blocks of "
+        "4 MiB that all readers share.",
+        minimum=16 << 20,
+        unit="bytes",
+    ),
+    Key(
         "remote.log.manager.copy.max.bytes.per.second",
         ConfigType.LONG,
         2**63 - 1,

@@ -2,8 +2,8 @@
 
 Types, defaults and ranges are those that a running Kafka 4.3.1 shows and enforces.  `synonyms` are the server
 keys whose value a topic takes when it has none of its own, nearest first (Kafka's
-`ServerTopicConfigSynonyms`).  Keys that have nothing to act on here (one node, no tiered storage, a log that
-is not cut into Kafka's files) are accepted, kept and shown, so that tools and topic definitions made for
+`ServerTopicConfigSynonyms`).  Keys that have nothing to act on here (one node, a log that is not cut into
+Kafka's files) are accepted, kept and shown, so that tools and topic definitions made for
 Kafka work; their documentation says so.
 """
 
@@ -36,18 +36,8 @@ def _gzip_level_problem(value: Value) -> str | None:
     return None if allowed else "Value must be between 1 and 9 or equal to -1"
 
 
-def _remote_storage_problem(value: Value) -> str | None:
-    if not value:
-        return None
-    return (
-        "Tiered Storage functionality is disabled in the broker."
-        " Topic cannot be configured with remote log storage."
-    )
-
-
 _NO_COMPRESSION = "No effect: batches are stored as the producer compressed them."
 _ONE_NODE = "No effect: there is one replica, on one node."
-_NO_TIERS = "No effect: there is no tiered storage."
 
 # fmt: off
 _TABLE: tuple[Key, ...] = (
@@ -80,9 +70,11 @@ _TABLE: tuple[Key, ...] = (
     Key("index.interval.bytes", INT, 4096, "No effect: the log's index has its own density.",
         minimum=0, unit="bytes", synonyms=("log.index.interval.bytes",)),
     Key("leader.replication.throttled.replicas", LIST, (), _ONE_NODE, check=_throttled_replicas_problem),
-    Key("local.retention.bytes", LONG, -2, _NO_TIERS,
+    Key("local.retention.bytes", LONG, -2,
+        "Bytes of a partition that stay on the disk with remote.storage.enable; -2: as retention.bytes.",
         minimum=-2, unit="bytes", synonyms=("log.local.retention.bytes",)),
-    Key("local.retention.ms", LONG, -2, _NO_TIERS,
+    Key("local.retention.ms", LONG, -2,
+        "Age at which records may leave the disk with remote.storage.enable; -2: that of retention.ms.",
         minimum=-2, unit="ms", synonyms=("log.local.retention.ms",)),
     Key("max.compaction.lag.ms", LONG, LONG_MAX,
         "Age at which a record must become eligible for compaction.",
@@ -108,10 +100,13 @@ _TABLE: tuple[Key, ...] = (
         minimum=1, synonyms=("min.insync.replicas",)),
     Key("preallocate", BOOLEAN, False, "No effect: segment files are always allocated in advance.",
         synonyms=("log.preallocate",)),
-    Key("remote.log.copy.disable", BOOLEAN, False, _NO_TIERS),
-    Key("remote.log.delete.on.disable", BOOLEAN, False, _NO_TIERS),
-    Key("remote.storage.enable", BOOLEAN, False, "There is no tiered storage; only false is accepted.",
-        check=_remote_storage_problem),
+    Key("remote.log.copy.disable", BOOLEAN, False,
+        "Let no more records leave the disk; those that have left it are read from the object store."),
+    Key("remote.log.delete.on.disable", BOOLEAN, False,
+        "No effect: remote.storage.enable cannot be turned off."),
+    Key("remote.storage.enable", BOOLEAN, False,
+        "Let old records leave the disk, by local.retention.ms and local.retention.bytes, once they are in "
+        "the object store of kawal.remote.store; they are read from there."),
     Key("retention.bytes", LONG, -1,
         "Size at which the oldest records of a partition are deleted; -1: no limit.",
         unit="bytes", synonyms=("log.retention.bytes",)),

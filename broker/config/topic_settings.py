@@ -27,6 +27,11 @@ class TopicSettings:
     min_cleanable_dirty_ratio: float
     min_compaction_lag_ms: int
     max_compaction_lag_ms: int
+    remote_storage_enable: bool = False
+    remote_log_copy_disable: bool = False
+    local_retention_ms: int = -2
+    """-2: as `retention_ms`."""
+    local_retention_bytes: int = -2
     kawal_read_only: bool = False
     kawal_codecs_allowed: tuple[str, ...] = CODECS
     kawal_max_partition_bytes: int = -1

@@ -11,10 +11,11 @@ from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_items import FetchItem, find_partition, may_fetch
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.identified_records import add_ids, identified
+from broker.fetching.item_errors import divergence, error_data, remote_error
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
 from broker.loop.slices import Offload, WaitingSteps, in_thread, run_here
-from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch, end_of_epoch
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from broker.storage.message_id_headers import READ_BYTES, adds_ids
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
@@ -22,11 +23,12 @@ from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_loading import load_in_thread
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
-from protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchRequest, PartitionData
+from protocol.messages.fetch import AbortedTransaction, FetchRequest, PartitionData
 from protocol.wire import RecordParts
 from wal.disk import DiskError
-from wal.errors import IndexNotLoaded, OffsetOutOfRange, WalError
+from wal.errors import IndexNotLoaded, OffsetOutOfRange, RemoteReadError, RemoteWaits, WalError
 from wal.reader import PIECES_MAX
+from wal.remote_reads import RemoteNotLoaded
 
 logger = logging.getLogger("kawal.broker")
 
@@ -42,15 +44,6 @@ and passes over segments without the partition's records.  What is left then is 
 
 ROW_RANGES_MAX: Final = 20
 """Ranges of a view that are counted whenever it shows more, 40 us."""
-
-_READ_ERRORS = frozenset(
-    {
-        ErrorCode.OFFSET_OUT_OF_RANGE,
-        ErrorCode.FENCED_LEADER_EPOCH,
-        ErrorCode.UNKNOWN_LEADER_EPOCH,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-    }
-)
 
 
 class FetchReader:
@@ -200,9 +193,12 @@ class FetchReader:
     def _begin_cold(self, item: FetchItem, cold: IndexNotLoaded) -> WaitingSteps:
         """Begin an item for which indexes must be read first: a thread does, as disks may take long."""
         for _ in range(INDEX_LOADS_MAX):
-            yield from in_thread(self.offload, cold.load)
-            if not cold.adopt():
-                break
+            yield from in_thread(cold.offload or self.offload, cold.load)
+            try:
+                if not cold.adopt():
+                    break
+            except RemoteReadError as error:
+                return error_data(item, remote_error(item, error).code), None
             try:
                 return self._begin(item, may_wait=False)
             except IndexNotLoaded as next_one:
@@ -225,7 +221,7 @@ class FetchReader:
             check_leader_epoch(partition, epoch, self.metadata.topics.leader_epoch)
             return self._read_records(item, partition, may_wait=may_wait)
         except RequestError as error:
-            return _error_data(item, error.code), None
+            return error_data(item, error.code), None
 
     def _read_records(
         self, item: FetchItem, partition: Partition, *, may_wait: bool
@@ -242,7 +238,7 @@ class FetchReader:
         )
         if (
             item.last_fetched_epoch >= 0
-            and (diverging := _divergence(item, partition, self.metadata.topics.leader_epoch)) is not None
+            and (diverging := divergence(item, partition, self.metadata.topics.leader_epoch)) is not None
         ):
             data.diverging_epoch = diverging
             data.aborted_transactions = None
@@ -283,6 +279,16 @@ class FetchReader:
             )
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
+        except RemoteNotLoaded as cold:
+            if not self.size_bytes:
+                raise
+            # Others have something: this one is served by the next fetch, and all such are fetched together.
+            cold.begin()
+            return
+        except RemoteWaits:
+            return
+        except RemoteReadError as error:
+            raise remote_error(item, error) from error
         except (WalError, DiskError) as error:
             logger.error("fetch of %s-%d from offset %d: %s", partition.topic.name, item.index,
                          item.fetch_offset, error)  # fmt: skip
@@ -372,28 +378,3 @@ class FetchReader:
         parts, size_bytes = read.finished(takes_empty=takes_empty_batch(self.call))
         if size_bytes:
             data.records = RecordParts(parts, size_bytes)
-
-
-def _divergence(item: FetchItem, partition: Partition, server_epoch: int) -> EpochEndOffset | None:
-    """Return where the client's log and ours part.  Raises: RequestError for an epoch our log never had."""
-    epoch, end_offset = end_of_epoch(partition, item.last_fetched_epoch, server_epoch)
-    if epoch == NO_EPOCH:
-        raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == partition.leader_epoch(server_epoch):
-        end_offset = partition.log_end
-    if epoch == item.last_fetched_epoch and item.fetch_offset <= end_offset:
-        return None
-    return EpochEndOffset(epoch=epoch, end_offset=end_offset)
-
-
-def _error_data(item: FetchItem, code: ErrorCode) -> PartitionData:
-    return PartitionData(
-        partition_index=item.index,
-        error_code=code,
-        high_watermark=-1,
-        last_stable_offset=-1,
-        log_start_offset=-1,
-        # Kafka leaves null only where it has tried to read.
-        aborted_transactions=None if code in _READ_ERRORS else [],
-        records=b"",
-    )

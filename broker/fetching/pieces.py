@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from broker.loop.slices import Offload, Until, in_thread
 from broker.storage.message_id_headers import adds_ids, with_ids
 from broker.storage.partition import Partition
+from broker.storage.remote_waits import when_fetched
 from broker.view_topics.view_partition import ViewPartition, ViewRead
 from wal.reader import Part, ReadResult
 from wal.segment import FileRange
@@ -40,7 +41,9 @@ def read_piece(
         yield from partition.steps(read)
         parts, reached = read.parts, read.position
     else:
-        result = partition.read(read.offset, read.max_bytes, minimum_one=read.minimum_one, end=end)
+        result = yield from when_fetched(
+            lambda: partition.read(read.offset, read.max_bytes, minimum_one=read.minimum_one, end=end)
+        )
         parts, reached = result.parts, result.next_offset
     if any(isinstance(part, FileRange) for part in parts):
         data = yield from in_thread(offload, lambda: _joined(parts))

@@ -1,10 +1,10 @@
 """ListOffsets: v1-11.
 
 Behaviour: finds latest (-1; the last stable offset for read_committed), earliest (-2), the record of the
-largest timestamp (-3, v7), earliest local (-4, v8; the log start), last tiered (-5, v9) and earliest pending
-upload (-6, v11; both -1, there is no tier), or the first record with a timestamp at or after the one given.
-A lookup by time and -3 read one batch; all others are answered from memory.  For read_committed no record
-at or after the last stable offset is found.  Another negative timestamp
+largest timestamp (-3, v7), earliest local (-4, v8), last tiered (-5, v9) and earliest pending upload (-6,
+v11; both -1 without remote.storage.enable), or the first record with a timestamp at or after the one given.
+A lookup by time and -3 read one batch; all others are answered from memory and indexes.  For read_committed
+no record at or after the last stable offset is found.  Another negative timestamp
 answers 35 before anything is looked up; a partition named twice answers 42 once.
 Differences from Apache Kafka: latest is the end of the durable records.
 Version notes: v2 isolation level; v4 leader epochs (KIP-320); v6 flexible; v10 timeout (ignored).
@@ -32,6 +32,7 @@ from broker.loop.slices import (
 from broker.storage.leader_epochs import check_leader_epoch, epoch_of
 from broker.storage.partition import Partition
 from broker.storage.timestamps import first_steps, largest_steps
+from broker.view_topics.view_partition import ViewPartition
 from protocol.error_codes import ErrorCode
 from protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+
+TIERED: Final = (EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING)
 
 LEADER_EPOCH_SINCE: Final = 4
 
@@ -131,7 +134,12 @@ def _answer(
     check_leader_epoch(partition, item.current_leader_epoch, current)
     read_committed = call.request.isolation_level == READ_COMMITTED
     offload = broker.scheduler.offload
-    timestamp, offset = yield from _find(partition, item.timestamp, offload, read_committed=read_committed)
+    if item.timestamp in TIERED:
+        timestamp, offset = -1, _find_tiered(broker, partition, item.timestamp)
+    else:
+        timestamp, offset = yield from _find(
+            partition, item.timestamp, offload, read_committed=read_committed
+        )
     return ListOffsetsPartitionResponse(
         partition_index=item.partition_index,
         timestamp=timestamp,
@@ -142,6 +150,21 @@ def _answer(
     )
 
 
+def _find_tiered(broker: Broker, partition: Partition, timestamp: int) -> int:
+    """Return the offset that tells how a partition is divided between disk and object store; -1: none."""
+    log, start = partition.vnode.log, partition.log_start
+    is_stored = not isinstance(partition, ViewPartition)
+    if timestamp == EARLIEST_LOCAL:
+        return max(start, log.local_start(partition.stream_id)) if is_stored else start
+    copy = broker.remote
+    if copy is None or not is_stored or not broker.topics.settings(partition.topic).remote_storage_enable:
+        return -1
+    end = log.end_in(partition.stream_id, copy.uploaded_in(partition.vnode))
+    if timestamp == LATEST_TIERED:
+        return -1 if end is None else end - 1
+    return max(start, end or 0)
+
+
 def _find(
     partition: Partition, timestamp: int, offload: Offload, *, read_committed: bool
 ) -> Generator[Until | None, None, tuple[int, int]]:
@@ -149,10 +172,8 @@ def _find(
     match timestamp:
         case -1:
             return -1, partition.last_stable_offset if read_committed else partition.high_watermark
-        case -2 | -4:
+        case -2:
             return -1, partition.log_start
-        case -5 | -6:
-            return -1, -1
         case -3:
             found = yield from largest_steps(partition, offload)
         case _:

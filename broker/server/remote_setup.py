@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from broker.config.config import Config
 from broker.config.config_keys import ConfigProblem
@@ -14,6 +15,9 @@ from broker.server.workers import DiskWorkers
 from broker.upkeep.remote_copy import RemoteCopy
 from wal.disk import OsDisk
 from wal.remote.uploader import Uploader
+
+READ_WAIT_MS: Final = 500
+"""How long a fetch waits for a block, as by default in Kafka (remote.fetch.max.wait.ms)."""
 
 
 def place_of(config: Config) -> StorePlace:
@@ -45,9 +49,16 @@ def start_copy(broker: Broker, config: Config, workers: DiskWorkers) -> None:
         incarnation=incarnation,
         delete_delay_ms=config.kawal_remote_delete_delay_ms,
     )
+    broker.store.blocks.connect(
+        store,
+        limit_bytes=config.kawal_remote_cache_bytes,
+        submit=workers.submit_remote_read,
+        later=lambda call: broker.timers.add(broker.clock.turn_ms + READ_WAIT_MS, lambda _: call()),
+    )
     broker.remote = RemoteCopy(
         broker,
         broker.catalogue,
+        broker.topics,
         broker.vnodes,
         lambda: broker.config,
         uploader=uploader,

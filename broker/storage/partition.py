@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from broker.storage.remote_waits import when_fetched
 from wal.errors import WalError
 
 if TYPE_CHECKING:
@@ -119,15 +120,15 @@ class Partition:
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from an offset on with a record at or after the time.
 
-        Views look into batches for that, in steps; here the index of times leaves nothing to do.
+        Views look into batches for that, in steps; here the index of times leaves nothing to do, but to wait
+        for a batch that is in the object store alone.
         """
-        yield from ()
-        return self.vnode.log.find_timestamp(self.stream_id, timestamp_ms, from_offset=from_offset)
+        find = self.vnode.log.find_timestamp
+        return (yield from when_fetched(lambda: find(self.stream_id, timestamp_ms, from_offset=from_offset)))
 
     def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch that has the partition's largest timestamp, in the same way."""
-        yield from ()
-        return self.vnode.log.max_timestamp(self.stream_id)
+        return (yield from when_fetched(lambda: self.vnode.log.max_timestamp(self.stream_id)))
 
     def leader_epoch(self, server_epoch: int) -> int:
         """Return the leader epoch, which clients learn; of most partitions it is the server's."""

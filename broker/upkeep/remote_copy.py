@@ -23,16 +23,21 @@ from broker.config.config import Config
 from broker.loop.loop import Loop
 from broker.loop.slices import Offload
 from broker.storage.vnodes import Vnodes
+from broker.upkeep.tiering import Tiering
 from wal.errors import WalError
 from wal.log_view import LogView
 from wal.objects import Fenced, ObjectStoreError, StoreRefuses
 from wal.remote.formats import RemoteDamaged
 from wal.remote.same_history import RemoteAhead
 from wal.remote.uploader import RoundReport, Uploader
+from wal.remote_record import RemoteRecord
 from wal.store import META, VNODE_PREFIX
 
 if TYPE_CHECKING:
     from random import Random
+
+    from broker.catalogue.topic_directory import TopicDirectory
+    from broker.storage.vnode import Vnode
 
 logger = logging.getLogger("kawal.remote")
 
@@ -44,6 +49,8 @@ LOG_EVERY_MS: Final = 60_000
 """A store that is away is told of once in this time."""
 ROUND_BYTES: Final = 256 << 20
 """The closed segments of one round: between rounds the copy's end moves on."""
+PROOF_BYTES: Final = 256 << 20
+"""What one round reads back to prove it, so that it may leave the disk."""
 CLEAN_PER_ROUND: Final = 200
 
 
@@ -81,12 +88,15 @@ class _Round:
         *,
         budget_bytes: int,
         wall_ms: int,
+        wanted: dict[str, list[int]],
     ) -> None:
         self._uploader = uploader
         self._probe = probe
         self._views = views
         self._budget_bytes = budget_bytes
         self._wall_ms = wall_ms
+        self._wanted = wanted
+        self.proofs: dict[str, list[RemoteRecord]] = {}
         self.probed = False
         self.report: RoundReport | None = None
         self.error: Exception | None = None
@@ -107,6 +117,8 @@ class _Round:
         if is_first:
             uploader.take_over(self._views, wall_ms)
         self.report = uploader.round(self._views, budget_bytes=self._budget_bytes, now_ms=wall_ms)
+        if self._wanted:
+            self.proofs = uploader.proved(self._wanted, budget_bytes=PROOF_BYTES)
         orphans = uploader.sweep(wall_ms) if is_first else []
         if orphans:
             logger.info("%d objects that nothing leads to are removed, %s first", len(orphans), orphans[0])
@@ -120,6 +132,7 @@ class RemoteCopy:
         self,
         loop: Loop,
         catalogue: Catalogue,
+        topics: TopicDirectory,
         vnodes: Vnodes,
         config: Callable[[], Config],
         *,
@@ -137,6 +150,7 @@ class RemoteCopy:
         self._probe = probe
         self._submit = submit
         self._random = random
+        self.tiering = Tiering(catalogue, topics, loop, self._by_log)
         self._probed = False
         self._retry_ms = RETRY_MS
         self._told_ms: int | None = None
@@ -169,6 +183,7 @@ class RemoteCopy:
                 self._views(),
                 budget_bytes=min(ROUND_BYTES, rate),
                 wall_ms=self._loop.clock.wall_ms(now_ms),
+                wanted=self.tiering.take(),
             )
 
             def done(error: Exception | None) -> None:
@@ -193,6 +208,8 @@ class RemoteCopy:
             self._took(work.report, began_ms)
         error = error or work.error
         if error is None and work.report is not None:
+            self.tiering.let_go(work.proofs)
+            self.tiering.look(self._loop.clock.turn_ms)
             self._succeeded(work.report, rate, self._loop.clock.turn_ms - began_ms)
         elif error is not None:
             self._failed(error)
@@ -200,12 +217,24 @@ class RemoteCopy:
     def _views(self) -> dict[str, LogView]:
         """Return all logs at this moment: what is durable now includes all that it followed from."""
         views = {META: self._vnodes.meta.log.view()}
+        return views | {name: vnode.log.view() for name, vnode in self._by_log().items()}
+
+    def _by_log(self) -> dict[str, Vnode]:
+        """Return the vnodes by the names that their logs have in the store."""
+        found = {}
         for name, vnodes in self._vnodes.items():
             database = self._catalogue.databases.get(name)
             if database is not None:
                 for vnode in vnodes:
-                    views[f"{database.directory}/{VNODE_PREFIX}{vnode.index}"] = vnode.log.view()
-        return views
+                    found[f"{database.directory}/{VNODE_PREFIX}{vnode.index}"] = vnode
+        return found
+
+    def uploaded_in(self, vnode: Vnode) -> frozenset[int]:
+        """Return the closed segments of a vnode's log that the store has, by base version."""
+        database = self._catalogue.databases.get(vnode.database)
+        if database is None:
+            return frozenset()
+        return self._uploader.named.get(f"{database.directory}/{VNODE_PREFIX}{vnode.index}", frozenset())
 
     def _took(self, report: RoundReport, began_ms: int) -> None:
         counts = self.counts

@@ -14,6 +14,7 @@ from broker.config.topic_settings import TopicSettings
 from broker.loop.slices import Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.storage.parts import joined, joined_in_thread
+from broker.storage.remote_waits import when_fetched
 from broker.upkeep.retention_queue import NEVER, Known
 from protocol.records import iter_batches, read_batch_header
 from wal.errors import IndexNotLoaded
@@ -169,8 +170,9 @@ def _batches_in_thread(partition: Partition, run: Run, offload: Offload) -> Gene
     try:
         parts = _parts_of(partition, run, may_wait=False)
     except IndexNotLoaded:
-        # Its index was in memory a moment ago, and other work has taken its place.
-        parts = _parts_of(partition, run, may_wait=True)
+        # Its index was in memory a moment ago, and other work has taken its place; or its batches are in the
+        # object store.
+        parts = yield from when_fetched(lambda: _parts_of(partition, run, may_wait=True))
     data = yield from joined_in_thread(parts, offload)
     return list(_batches_in(data, run))
 

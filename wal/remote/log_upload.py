@@ -98,6 +98,8 @@ class LogUpload:
         self._small = {"manifest": cut.manifest, "checkpoint": cut.checkpoint, "snapshot": cut.snapshot}
         self._manifest_of = tuple(self._segments.values())
         self._is_checked = not self._segments
+        self.bases: frozenset[int] = frozenset()
+        """The closed segments that were uploaded, after `bring_up`."""
         self.garbage: list[str] = []
         """Keys that the next cut will not lead to."""
         self.problem = ""
@@ -115,7 +117,7 @@ class LogUpload:
         self._store_state("checkpoint", CHECKPOINT_NAMES, view, budget)
         self._store_state("snapshot", SNAPSHOT_NAMES, view, budget)
         self._store_manifest(budget)
-        growing = self._growing
+        self.bases, growing = frozenset(self._segments), self._growing
         return LogCut(
             durable_sequence=view.durable_sequence,
             segments_missing=missing,
@@ -139,10 +141,7 @@ class LogUpload:
         return [f"{self._key}/{segment.stem}{suffix}" for suffix in suffixes]
 
     def _forget_removed(self, view: LogView) -> None:
-        """Leave out the segments that the log does not have any more, or has with other bytes.
-
-        A segment that is alive stays, whether its file is here or not.
-        """
+        """Leave out the segments that are not alive any more, here or not, and those with other bytes."""
         present = set(view.bases[:-1])
         if not self._is_checked:
             present = {base for base in present if base in self._segments and self._is_the_same(base, view)}

@@ -79,6 +79,8 @@ class Uploader:
         self._fenced: Fenced | None = None
         self._logs: dict[str, LogUpload] = {}
         self._graveyard: list[tuple[int, str]] = []
+        self.named: dict[str, frozenset[int]] = {}
+        """The closed segments that the cut in the store leads to, by log, since the first round."""
         self._alive: frozenset[str] = frozenset()
         """The objects that are the only copy of a segment: whatever a cut leads to, they are not garbage."""
 
@@ -154,6 +156,7 @@ class Uploader:
         if not (missing and was_complete):
             if logs != self._cut.logs:
                 self._set_cut(self._new_cut(self._cut.epoch, self._cut.number + 1, now_ms, logs))
+            self.named = {name: log.bases for name, log in self._logs.items()}
             self._bury(views, now_ms)
         problems = [log.problem for log in self._logs.values() if log.problem]
         return RoundReport(budget.uploaded_bytes, missing, "; ".join(problems[:3]))

@@ -78,7 +78,7 @@ def test_overrides_are_kept_in_kafkas_spelling() -> None:
             {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
             r"'min.compaction.lag.ms': is above max.compaction.lag.ms \(5\)",
         ),
-        ({"remote.storage.enable": "true"}, "Tiered Storage functionality is disabled"),
+        ({"remote.storage.enable": "true"}, "needs a server with kawal.remote.store"),
         ({"leader.replication.throttled.replicas": "*,0:1"}, r"'\*' or a list of replicas"),
     ],
 )

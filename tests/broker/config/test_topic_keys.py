@@ -36,7 +36,7 @@ ACCEPTED_BY_KAFKA = {
     "remote.log.copy.disable": BOOLEAN,
     "remote.log.delete.on.disable": BOOLEAN,
     "unclean.leader.election.enable": BOOLEAN,
-    "remote.storage.enable": [],
+    "remote.storage.enable": BOOLEAN,
     "delete.retention.ms": ["0", *LONG_POSITIVE],
     "file.delete.delay.ms": ["0", *LONG_POSITIVE],
     "flush.messages": LONG_POSITIVE,

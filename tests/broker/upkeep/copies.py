@@ -22,9 +22,11 @@ def copy_of(gateway: Gateway, objects: MemoryObjects, probe: Callable[[], None] 
         incarnation="a",
         delete_delay_ms=1_000,
     )
+    broker.store.blocks.connect(objects, limit_bytes=64 << 20, submit=broker.scheduler.offload)
     broker.remote = RemoteCopy(
         broker,
         broker.catalogue,
+        broker.topics,
         broker.vnodes,
         lambda: broker.config,
         uploader=uploader,
