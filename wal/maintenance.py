@@ -188,6 +188,7 @@ class Maintenance:
 
     def _rebuild(self, _now_ms: int) -> Job | None:
         state = self.state
+        state.to_rebuild = [segment for segment in state.to_rebuild if segment.remote is None]
         if not state.to_rebuild:
             return None
         segment = state.to_rebuild[0]

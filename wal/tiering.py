@@ -40,9 +40,11 @@ class LogTiering(LogCompacting):
         return found
 
     def tier(self, records: Iterable[RemoteRecord]) -> None:
-        """Let the files of these segments go: each object was read back, and has the segment's bytes."""
-        known = {record.base_version for record in self._state.to_tier}
-        self._state.to_tier += [record for record in records if record.base_version not in known]
+        """Let the files of these segments go: each object was read back, and has the segment's bytes.
+
+        Those of an earlier call that have not gone yet stay: their proof is old by now.
+        """
+        self._state.to_tier = list(records)
 
     def read_through(self, blocks: BlockCache) -> None:
         """Read segments in the object store through these blocks from now on."""

@@ -207,8 +207,8 @@ class RemoteCopy:
         if work.report is not None:
             self._took(work.report, began_ms)
         error = error or work.error
+        self.tiering.let_go(work.proofs if error is None else {})
         if error is None and work.report is not None:
-            self.tiering.let_go(work.proofs)
             self.tiering.look(self._loop.clock.turn_ms)
             self._succeeded(work.report, rate, self._loop.clock.turn_ms - began_ms)
         elif error is not None:

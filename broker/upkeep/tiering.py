@@ -31,7 +31,7 @@ PAUSE_MS: Final = 5_000
 
 
 class Tiering:
-    """What may leave the disk, as far as it is known."""
+    """The segments that may leave the disk, as far as they are known."""
 
     def __init__(
         self,
@@ -57,12 +57,14 @@ class Tiering:
         return wanted
 
     def let_go(self, proofs: Mapping[str, Sequence[RemoteRecord]]) -> None:
-        """Hand what was proved to the logs, whose maintenance removes the files."""
-        logs = self._logs()
-        for name, records in proofs.items():
-            if name in logs:
-                logs[name].log.tier(records)
-                self.left_count += len(records)
+        """Hand what a round has proved to the logs, whose maintenance removes the files.
+
+        What an earlier round has proved, and was not done yet, counts no more.
+        """
+        for name, vnode in self._logs().items():
+            records = proofs.get(name, ())
+            vnode.log.tier(records)
+            self.left_count += len(records)
 
     def look(self, now_ms: int) -> None:
         """Begin to look for segments that may go, when that is due."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.wal.remote.copies import Node, bodies, restored
+from tests.wal.remote.copies import Node, at_once, bodies, restored
 from tests.wal.stores import OPTIONS, open_store
 from wal.block_cache import BLOCK_BYTES
 from wal.errors import RemoteOnly, RemoteReadError, RemoteWaits
@@ -13,6 +13,7 @@ from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced
 from wal.remote_record import record_name
 from wal.segment import segment_name
+from wal.tierable import LocalPolicy
 
 LARGE = b"y" * 20_000
 
@@ -218,3 +219,39 @@ def test_a_small_read_fetches_one_block() -> None:
     assert node.log.read(7, 0, 1).size_bytes > len(LARGE)
     assert node.store.blocks.fetched_bytes <= BLOCK_BYTES
     assert [call.kind for call in node.objects.calls[asked:]] == ["read_range"]
+
+
+def test_a_proof_that_was_not_used_before_the_next_round_counts_no_more() -> None:
+    node, written = filled()
+    state, _ = node.log.storage
+    bases = at_once(node.log.tierable(lambda _: LocalPolicy(-1, 0), wall_ms=0))
+    proofs = node.uploader.proved({"default/vnode-0": bases}, budget_bytes=1 << 30)
+    node.log.tier(proofs["default/vnode-0"])
+    node.log.tier([])
+    node.commit(node.log)
+    assert state.remote_records == {}
+    assert bodies(node.log) == written
+
+
+def test_an_object_that_was_distrusted_is_not_removed_by_this_process() -> None:
+    node, _ = filled()
+    victim = segment_keys(node)[0]
+    node.objects.hook = lambda call: ObjectFault.DAMAGED if call.key == victim else None
+    node.tier()
+    node.objects.hook = None
+    node.round()
+    node.uploader.clean(1 << 40, count=1_000)
+    assert victim in node.objects.objects
+    again = reopened(node)
+    again.round()
+    assert victim in again.uploader.sweep(1)
+
+
+def test_an_index_that_was_to_be_made_again_is_not_asked_of_a_file_that_has_left() -> None:
+    node, written = filled()
+    node.tier()
+    state, maintenance = node.log.storage
+    state.to_rebuild.append(state.segments.all[0])
+    node.commit(node.log)
+    assert (state.to_rebuild, maintenance.job) == ([], None)
+    assert bodies(node.log) == written

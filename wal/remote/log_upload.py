@@ -203,7 +203,9 @@ class LogUpload:
                     RemoteRecord(segment.base_version, segment.salt, key, segment.size_bytes, segment.crc)
                 )
             else:
-                self.garbage += self._keys_of(self._segments.pop(segment.base_version))
+                # Uploaded again under another name. The object stays until the next start, whose sweep knows
+                # all records: should one of this base be under way, it does not lose what it names.
+                del self._segments[segment.base_version]
         return proof
 
     def _is_whole(self, piece: Piece, base: int, view: LogView) -> bool:
