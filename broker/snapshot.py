@@ -202,7 +202,16 @@ def _compaction(broker: Broker) -> dict[str, int]:
 def _remote(broker: Broker) -> dict[str, int]:
     if broker.remote is None:
         return {}
-    return broker.remote.numbers(broker.clock.turn_ms)
+    blocks = broker.store.blocks
+    usage = [vnode.log.remote_usage() for vnode in broker.vnodes.every]
+    return {
+        **broker.remote.numbers(broker.clock.turn_ms),
+        "only_segments": sum(count for count, _ in usage),
+        "only_bytes": sum(size_bytes for _, size_bytes in usage),
+        "fetched_bytes": blocks.fetched_bytes,
+        "served_bytes": blocks.served_bytes,
+        "read_failures": blocks.failures,
+    }
 
 
 def _api_name(key: int) -> str:

@@ -6,6 +6,7 @@ from broker.server.remote_exposition import remote_families
 
 NUMBERS = {
     "uploaded_bytes": 5, "rounds": 2, "failures": 1, "segments_missing": 3, "stopped": 0, "lag_ms": 1_500,
+    "only_segments": 4, "only_bytes": 40, "fetched_bytes": 30, "served_bytes": 20, "read_failures": 6,
 }  # fmt: skip
 
 
@@ -18,6 +19,11 @@ def test_every_number_has_its_family() -> None:
         "kawal_remote_segments_missing": 3,
         "kawal_remote_stopped": 0,
         "kawal_remote_lag_seconds": 1.5,
+        "kawal_remote_only_segments": 4,
+        "kawal_remote_only_bytes": 40,
+        "kawal_remote_fetched_bytes": 30,
+        "kawal_remote_served_bytes": 20,
+        "kawal_remote_read_failures": 6,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.snapshot import Snapshot
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -104,6 +105,18 @@ def test_after_a_restart_and_after_a_crash_all_is_read() -> None:
         assert tiered.read_all() == tiered.written
         tiered.write(3)
         assert tiered.read_all() == tiered.written
+
+
+def test_metrics_tell_what_has_left_the_disk_and_what_was_read_back() -> None:
+    tiered = Tiered()
+    tiered.write()
+    tiered.read_all()
+    numbers = Snapshot.take(tiered.gateway.broker).remote
+    assert numbers["only_segments"] == tiered.left
+    assert numbers["only_bytes"] > 3 * len(VALUE)
+    assert numbers["fetched_bytes"] > 0
+    assert numbers["served_bytes"] > 0
+    assert numbers["read_failures"] == 0
 
 
 def test_without_the_setting_everything_stays() -> None:

@@ -61,6 +61,11 @@ def test_the_copy_s_figures_have_the_names_of_the_metrics() -> None:
         "segments_missing": 4,
         "stopped": 1,
         "lag_ms": 5,
+        "only_segments": 6,
+        "only_bytes": 7,
+        "fetched_bytes": 8,
+        "served_bytes": 9,
+        "read_failures": 10,
     }
     told = "\n".join(
         f"{sample.name} {sample.value}" for family in remote_families(counts) for sample in family.samples
