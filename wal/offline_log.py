@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from wal.checkpoint import load_checkpoints
 from wal.disk import Disk
-from wal.errors import LogDamaged, NotUsable, OffsetOutOfRange
+from wal.errors import LogDamaged, NotUsable, OffsetOutOfRange, RemoteOnly
 from wal.extents import slots_from
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
+from wal.leftovers import adopt_records
 from wal.locate import rebuild_index
 from wal.options import LogOptions
 from wal.read_only import ReadOnlyDisk
@@ -63,7 +64,8 @@ class OfflineLog:
     def places(self, stream_id: int, begin: int, end: int) -> Iterator[Place]:
         """Yield where the records with offsets in [`begin`, `end`) lie, in order.
 
-        Raises: OffsetOutOfRange when some were removed since; LogDamaged, DiskError.
+        Raises: OffsetOutOfRange when some were removed since; RemoteOnly when some are in the object store
+        alone; LogDamaged, DiskError.
         """
         stream = self._state.streams.get(stream_id)
         reached = begin
@@ -78,6 +80,8 @@ class OfflineLog:
                 if next_offset <= reached:
                     continue
                 self._check_no_gap(stream, reached, base)
+                if found.segment.remote is not None:
+                    raise RemoteOnly(found.segment.path, found.segment.remote.key)
                 yield Place(
                     base_version, index.position[row], index.size[row], base, next_offset, reached, end,
                     index.max_timestamp[row],
@@ -120,7 +124,8 @@ def _checkpointed(disk: Disk, directory: str, options: LogOptions) -> LogState:
     state.closed = True
     checkpoints, _ = load_checkpoints(disk, directory)
     # Only now: a segment that the checkpoint lists was there when it was written.
-    bases = sorted(base for name in disk.list(directory) if (base := base_version_of(name)) is not None)
+    names = disk.list(directory)
+    bases = sorted(base for name in names if (base := base_version_of(name)) is not None)
     if not checkpoints:
         if bases:
             raise NotUsable(
@@ -129,8 +134,9 @@ def _checkpointed(disk: Disk, directory: str, options: LogOptions) -> LogState:
                 "backup, or stop it first"
             )
         return state
-    present, newest = set(bases), -1
-    for segment in restore(state, checkpoints[0]):
+    known, newest = restore(state, checkpoints[0]), -1
+    present = set(bases) | adopt_records(disk, directory, names, known)
+    for segment in known:
         newest = segment.base_version
         if segment.base_version in present:  # else retention has removed it since
             state.segments.add(segment)

@@ -18,8 +18,9 @@ from tests.wal.logs import (
     small_options,
     stamp,
 )
+from tests.wal.test_tiering import filled as tiered
 from wal.disk import Disk
-from wal.errors import NotUsable, OffsetOutOfRange
+from wal.errors import NotUsable, OffsetOutOfRange, RemoteOnly
 from wal.format import EntryKind
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
@@ -154,3 +155,16 @@ def test_what_retention_removed_since_the_checkpoint_is_an_error_and_no_gap() ->
     with pytest.raises(OffsetOutOfRange):
         list(offline(disk, is_running=True).places(1, 0, 120))
     assert retire(log, 0) == 0
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_what_is_in_the_object_store_alone_is_named_and_the_rest_can_be_read(is_running: bool) -> None:
+    node, written = tiered()
+    left = node.tier()
+    found = open_offline(node.disk, node.store.vnode_path("default", 0), vnode_id=0, is_running=is_running)
+    begin, end = found.bounds(7)
+    assert (begin, end) == (0, len(written))
+    with pytest.raises(RemoteOnly, match="has left the disk"):
+        list(found.places(7, begin, end))
+    local = list(found.places(7, end - 1, end))
+    assert [place.base_version in left for place in local] == [False]
