@@ -32,8 +32,9 @@ SIZE = re.compile(r"(-?\d+)(b|[kmgtp]i?b?)?")
 WHOLE = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
-NEAR = 0.9
-"""The likeness of two keys of twenty to forty letters that differ by one to four of them."""
+NEAR = 0.85
+"""The likeness of two words that differ by a letter (`pol`, `poll`) is at least this. Keys are compared word
+by word: neighbours that are both right share all but their last words."""
 
 EXPECTED = {
     "boolean": "true or false",
@@ -74,9 +75,20 @@ def text_of(value: Value) -> str:
 
 def nearest(key: str, among: Collection[str]) -> str:
     """Return the key that is probably meant by one that is none of `among`, "" where none is so near."""
-    by_small = {known.lower(): known for known in among}
-    close = difflib.get_close_matches(key.lower(), by_small, n=1, cutoff=NEAR)
-    return by_small[close[0]] if close else ""
+    words = key.lower().split(".")
+    return next((known for known in among if _resembles(words, known.lower().split("."))), "")
+
+
+def _resembles(words: list[str], known: list[str]) -> bool:
+    """Return whether words may be meant as `known`: misspelt, without a dot, or without `sql`."""
+    if "".join(words) == "".join(known):
+        return True
+    if len(words) == len(known):
+        return all(
+            word == right or difflib.SequenceMatcher(None, word, right).ratio() >= NEAR
+            for word, right in zip(words, known, strict=True)
+        )
+    return known == ["spark", "sql", *words[1:]]
 
 
 def _not_listed(form: str, text: str) -> str:

@@ -88,7 +88,17 @@ def test_a_misspelt_key_is_told_from_one_that_resembles_none() -> None:
     known = ["spark.sql.shuffle.partitions", "spark.task.cpus"]
     assert nearest("spark.sql.shufle.partitions", known) == "spark.sql.shuffle.partitions"
     assert nearest("spark.sql.Shuffle.Partitions", known) == "spark.sql.shuffle.partitions"
+    assert nearest("spark.shuffle.partitions", known) == "spark.sql.shuffle.partitions"
+    assert nearest("spark.sql.shufflePartitions", known) == "spark.sql.shuffle.partitions"
     assert nearest("spark.mine.level", known) == ""
+
+
+def test_a_right_key_beside_known_ones_is_not_taken_for_one_of_them() -> None:
+    # RocksDB's options are read by name; no configuration object of Spark knows all of them.
+    prefix = "spark.sql.streaming.stateStore.rocksdb"
+    known = [f"{prefix}.formatVersion", f"{prefix}.compactOnCommit", "spark.driver.extraLibraryPath"]
+    assert nearest(f"{prefix}.compression", known) == ""
+    assert nearest("spark.driver.libraryPath", known) == ""
 
 
 def test_values_of_toml_are_read_as_java_writes_them() -> None:
