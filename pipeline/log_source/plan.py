@@ -6,7 +6,9 @@ Offsets are given as to Spark's Kafka source, and mean the same.
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,7 +17,7 @@ from pyspark.sql.datasource import InputPartition
 
 from pipeline.errors import SourceError
 from pipeline.log_source.catalogue import Home, homes_of
-from wal.disk import Disk, DiskError, LockHeld
+from wal.disk import Disk, DiskError
 from wal.errors import OffsetOutOfRange, WalError
 from wal.offline_log import OfflineLog, open_offline
 from wal.segment import segment_name
@@ -72,7 +74,7 @@ class Snapshot:
         """Look.  Raises: SourceError."""
         self._logs: dict[str, OfflineLog] = {}
         try:
-            is_running = _is_running(disk, data)
+            is_running = _is_running(data)
             self.homes = homes_of(disk, data, topics)
             for home in (home for homes in self.homes.values() for home in homes):
                 if home.directory not in self._logs:
@@ -141,14 +143,20 @@ class Snapshot:
             raise SourceError(f"{topic}-{home.partition}: {error}") from error
 
 
-def _is_running(disk: Disk, data: str) -> bool:
-    """Return whether a server has the directory open, or may have: the lock cannot be taken."""
-    if not disk.exists(f"{data}/{LOCK}"):
-        return False  # a backup, or a copy
+def _is_running(data: str) -> bool:
+    """Return whether a server has the directory open, or may have: its lock cannot be looked at."""
     try:
-        disk.lock(f"{data}/{LOCK}").release()
-    except (LockHeld, DiskError):
+        descriptor = os.open(f"{data}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False  # a backup, or a copy
+    except OSError:
         return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
     return False
 
 

@@ -120,3 +120,10 @@ def test_a_running_gateway_without_a_checkpoint_says_what_to_do(tmp_path: Path) 
     assert isinstance(raised.value.__cause__, WalError)
     gateway.stop()
     assert snapshot(tmp_path).bounds("t", 0) == (0, 1)
+
+
+def test_looking_changes_nothing_in_the_directory(data: Path) -> None:
+    (data / "LOCK").touch()
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in data.rglob("*")}
+    assert offsets(planned(data))[0] == list(range(5 * COUNT))
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in data.rglob("*")} == before
