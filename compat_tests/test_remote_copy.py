@@ -18,9 +18,16 @@ from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 from compat_tests.writers import Writer
 
-pytestmark = pytest.mark.only_kawal(reason="Kafka's tier is a plugin, and restores nothing by itself")
+pytestmark = [
+    pytest.mark.only_kawal(reason="Kafka's tier is a plugin, and restores nothing by itself"),
+    pytest.mark.timeout(900),
+]
 
 LAG_MS = 300
+
+ROUNDS_WITHIN_SECONDS = 300
+"""In its first half minute SeaweedFS holds requests back, and may let several writers win: then it is
+refused, and tried again after a minute."""
 
 
 def settings(store: ObjectStore) -> dict[str, str]:
@@ -60,6 +67,7 @@ def wait_for_rounds(broker: KawalBroker, count: int) -> None:
             and metric(broker, "kawal_remote_segments_missing") == 0
         ),
         waiting_for=f"{count} rounds of copying",
+        within_seconds=ROUNDS_WITHIN_SECONDS,
     )
 
 

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.object_store import ObjectStore, object_store
-from compat_tests.test_remote_copy import restore, settings
+from compat_tests.test_remote_copy import ROUNDS_WITHIN_SECONDS, restore, settings
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 
@@ -18,9 +18,6 @@ pytestmark = pytest.mark.only_kawal(reason="Kafka's tier is a plugin, with none 
 
 COUNT = 60_000
 SEGMENTS_KEPT = 6
-
-LEFT_WITHIN_SECONDS = 300
-"""SeaweedFS answers some requests only with the next round of its locks, every 30 s, at first."""
 
 
 def value_of(number: int) -> bytes:
@@ -91,7 +88,7 @@ def wait_until_small(broker: KawalBroker, at_least: int) -> None:
     eventually(
         lambda: remote_segments(broker) >= at_least and local_segments(broker) <= SEGMENTS_KEPT,
         waiting_for=f"{at_least} segments to leave the disk",
-        within_seconds=LEFT_WITHIN_SECONDS,
+        within_seconds=ROUNDS_WITHIN_SECONDS,
     )
 
 
