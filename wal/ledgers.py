@@ -24,7 +24,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from enum import IntFlag
-from itertools import count
+from itertools import count, zip_longest
 from typing import Final, NamedTuple
 
 from wal.format import MetaKind
@@ -330,7 +330,7 @@ class Ledgers:
     def spans(self) -> Iterator[Span]:
         """Yield the ledgers that are durable now, with what is known of their sizes, oldest first."""
         ledgers = [*self.ledgers]
-        for ledger, following in zip(ledgers, [*ledgers[1:], None], strict=True):
+        for ledger, following in zip_longest(ledgers, ledgers[1:]):
             end = entries = size_bytes = None
             if following is not None:
                 end = following.start_offset

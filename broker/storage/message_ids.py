@@ -146,7 +146,10 @@ def _located(place: Place, offset: int) -> Located:
 
 def _ledgers_of(partition: Partition) -> Ledgers:
     found = partition.vnode.log.ledgers(partition.stream_id)
-    assert found is not None, "the partition's batches are counted"
+    if found is None:  # the topic was deleted while a long request was answered
+        raise RequestError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition.index} has no batches any more"
+        )
     return found
 
 

@@ -219,6 +219,11 @@ def test_sizes_of_ledgers_are_told_where_they_are_known() -> None:
     assert ledgers.changes > same
 
 
+def test_a_stream_whose_first_ledger_has_not_begun_has_no_sizes_to_tell() -> None:
+    """Bug: the pass over all ledgers ended with an error at such a stream, again and again."""
+    assert list(counted().spans()) == []
+
+
 # --- in a log --------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from broker.errors import RequestError
 from broker.storage import message_ids
+from protocol.error_codes import ErrorCode
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -38,6 +40,21 @@ def test_what_was_deleted_has_no_place_and_the_rest_keeps_its_ids(client: Client
     assert place_of(client, ids[0]) == "ledger 0 of partition 0 was deleted, or had no entries"
     assert place_of(client, ids[9]) == "entry 0 of ledger 1 was deleted"
     assert place_of(client, ids[12]) == "the message at offset 12 was deleted"
+
+
+def test_a_topic_that_is_deleted_while_its_ids_are_asked_for_is_unknown(
+    gateway: Gateway, client: Client
+) -> None:
+    """Bug: an assertion closed the connection of who asked."""
+    identified(client)
+    send(client, "t", batch(b"a"))
+    partition = gateway.partition("t")
+    gateway.broker.delete_topic(gateway.broker.find_topic("t"), gateway.now_ms)
+    gateway.settle()
+    looking = message_ids.place_of(partition, 0, 0, -1, gateway.broker.scheduler.offload)
+    with pytest.raises(RequestError, match="partition 0 has no batches any more") as raised:
+        next(looking)
+    assert raised.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def compacted(gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch) -> list[Id]:
