@@ -41,6 +41,10 @@ class Wanted:
     """Batches that are older throughout are left out; of others all records come."""
 
 
+Aborted = dict[int, list[tuple[int, int]]]
+"""First and last offset of aborted transactions in order, by producer id; those of one do not overlap."""
+
+
 class Piece(NamedTuple):
     """Batches of one partition that lie together."""
 
@@ -63,8 +67,8 @@ class Split(InputPartition):  # type: ignore[misc]  # Spark's classes are not ty
 
     path: str
     pieces: list[Piece] = field(default_factory=list)
-    aborted: dict[tuple[str, int], list[tuple[int, int, int]]] = field(default_factory=dict)
-    """Producer id, first and last offset of aborted transactions, by topic and partition."""
+    aborted: dict[tuple[str, int], Aborted] = field(default_factory=dict)
+    """What was aborted among its offsets, by topic and partition."""
 
 
 class Snapshot:
@@ -123,7 +127,7 @@ class Snapshot:
     def _add(
         self, found: dict[str, Split], topic: str, home: Home, begin: int, end: int, time_min_ms: int | None
     ) -> None:
-        log = self._logs[home.directory]
+        log, reach = self._logs[home.directory], dict[str, tuple[int, int]]()
         try:
             for place in log.places(home.stream_id, begin, end):
                 if time_min_ms is not None and place.max_timestamp < time_min_ms:
@@ -131,9 +135,12 @@ class Snapshot:
                 path = f"{home.directory}/{segment_name(place.base_version)}"
                 split = found.setdefault(path, Split(path))
                 split.pieces.append(Piece(topic, home.partition, *place[1:-1]))
-                if (topic, home.partition) not in split.aborted:
-                    entries = log.aborted(home.stream_id, begin, end)
-                    split.aborted[topic, home.partition] = [entry[:3] for entry in entries]
+                first, last = reach.get(path, (place.base, place.next_offset))
+                reach[path] = min(first, place.base), max(last, place.next_offset)
+            for path, (first, last) in reach.items():
+                aborted = found[path].aborted[topic, home.partition] = {}
+                for entry in log.aborted(home.stream_id, first, last):
+                    aborted.setdefault(entry.producer_id, []).append((entry.first_offset, entry.last_offset))
         except OffsetOutOfRange as error:
             raise SourceError(
                 f"{topic}-{home.partition}: records from offset {begin} on were removed while they were "

@@ -6,14 +6,16 @@ transactions are left out, as for a consumer of committed records.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy
 import pyarrow
 
 from pipeline.errors import SourceError
-from pipeline.log_source.plan import Piece, Split
+from pipeline.log_source.plan import Aborted, Piece, Split
 from protocol.errors import ProtocolError
 from protocol.record_columns import RecordColumns, read_columns
 from protocol.records import BatchHeader, check_crc, iter_batches, read_batch_header
@@ -24,6 +26,8 @@ GAP_BYTES = 64 << 10
 
 SPAN_BYTES = 2 << 20
 """The most that is read at once, but for one larger piece."""
+
+_first_offset = itemgetter(0)
 
 ROWS = 20_000
 """The rows of an Arrow batch, at least; fewer make Spark slower."""
@@ -110,11 +114,12 @@ def _add(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> None:
         )
 
 
-def _is_aborted(header: BatchHeader, aborted: list[tuple[int, int, int]]) -> bool:
-    return header.is_transactional and any(
-        producer_id == header.producer_id and first <= header.base_offset <= last
-        for producer_id, first, last in aborted
-    )
+def _is_aborted(header: BatchHeader, aborted: Aborted) -> bool:
+    if not header.is_transactional:
+        return False
+    own = aborted.get(header.producer_id, [])
+    before = bisect_right(own, header.base_offset, key=_first_offset)
+    return before > 0 and header.base_offset <= own[before - 1][1]
 
 
 def _within(columns: RecordColumns, piece: Piece) -> RecordColumns:

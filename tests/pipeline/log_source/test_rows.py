@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import SourceError
-from pipeline.log_source.plan import Piece, Split
+from pipeline.log_source.plan import Aborted, Piece, Split
 from pipeline.log_source.rows import GAP_BYTES, ROWS, arrow_batches
 from protocol.compression import Codec
 from protocol.record_reader import Record
@@ -55,7 +55,7 @@ def rows_of(
     *batches: bytearray,
     since: int = 0,
     until: int = END,
-    aborted: list[tuple[int, int, int]] | None = None,
+    aborted: Aborted | None = None,
     gap: int = 0,
     spoil: int | None = None,
     with_headers: bool = True,
@@ -69,7 +69,7 @@ def rows_of(
         data[spoil] ^= 1
     disk = MemoryDisk()
     put(disk, PATH, bytes(data))
-    split = Split(PATH, pieces, {("t", 3): aborted or []})
+    split = Split(PATH, pieces, {("t", 3): aborted or {}})
     return [
         row for found in arrow_batches(disk, split, with_headers=with_headers) for row in found.to_pylist()
     ]
@@ -117,9 +117,16 @@ def test_markers_and_aborted_records_are_left_out_and_others_of_the_producer_are
         marker,
         batch(b"plain", base=3),
         batch(b"after", base=4, **owned),
-        aborted=[(7, 1, 2)],
+        aborted={7: [(1, 2)], 8: [(0, 9)]},
     )
     assert [row["value"] for row in rows] == [b"before", b"plain", b"after"]
+
+
+def test_each_of_a_producers_transactions_ends_at_its_own_marker() -> None:
+    owned = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    batches = [batch(b"%d" % base, base=base, **owned) for base in range(8)]
+    rows = rows_of(*batches, aborted={7: [(1, 2), (4, 4), (6, 6)]})
+    assert [row["offset"] for row in rows] == [0, 3, 5, 7]
 
 
 def test_the_time_of_the_append_counts_where_the_topic_says_so() -> None:
@@ -140,7 +147,7 @@ def test_a_changed_byte_is_an_error_that_names_the_file_and_the_place(position: 
 
 
 def test_a_file_that_is_gone_is_an_error_that_says_so() -> None:
-    split = Split("gone.wal", [Piece("t", 0, 0, 10, 0, 1, 0, 1)], {("t", 0): []})
+    split = Split("gone.wal", [Piece("t", 0, 0, 10, 0, 1, 0, 1)], {("t", 0): {}})
     with pytest.raises(SourceError, match=r"gone\.wal cannot be read"):
         list(arrow_batches(MemoryDisk(), split, with_headers=False))
 
@@ -162,6 +169,6 @@ def test_rows_come_in_batches_of_a_size_that_spark_likes() -> None:
     put(disk, PATH, bytes(data))
     sizes = [
         found.num_rows
-        for found in arrow_batches(disk, Split(PATH, pieces, {("t", 3): []}), with_headers=False)
+        for found in arrow_batches(disk, Split(PATH, pieces, {("t", 3): {}}), with_headers=False)
     ]
     assert sizes == [ROWS, ROWS, 10_000]
