@@ -3,8 +3,8 @@
     land       the job `land` from both brokers, with the consumer's default options and with ours, and what
                plain Spark does: from_json and a Parquet sink
     derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json, each
-               with the consumer's default options and with ours, and reading alone, which neither can be
-               faster than
+               with the consumer's default options and with ours; the plan without Spark's look at the size of
+               a batch after each row; and reading alone, which none can be faster than
     files      reading alone, from the gateway with both kinds of options, and its files without it
     replicate  the job between two gateways and between two Kafkas, and MirrorMaker 2 between the same
 
@@ -72,6 +72,9 @@ DEFAULTS = (
     '[source.options]\n"kafka.max.poll.records" = 500\n"kafka.max.partition.fetch.bytes" = 1048576\n'
     '"kafka.fetch.max.bytes" = 52428800\n'
 )
+
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+"""Spark sums up an Arrow batch after each row, unless this is the largest number that there is."""
 
 LAND = """
 [job]
@@ -199,6 +202,14 @@ class Bench:
         made = rows.mapped(records, rows.chained(rows.readers(VIEW)), records.schema)
         made.select("value").write.format("noop").mode("overwrite").save()
 
+    def derive_small(self, tuned: dict[str, str]) -> None:
+        """Evaluate the query by the plan, where no batch of records can be too large for Spark's guard."""
+        self.spark.conf.set(BATCH_BYTES, str((1 << 31) - 1))
+        try:
+            self.derive_plan(tuned)
+        finally:
+            self.spark.conf.unset(BATCH_BYTES)
+
     def replicate(self, kind: str) -> None:
         """Run the job `replicate` between two brokers of a kind."""
         folder = self.scratch()
@@ -278,6 +289,7 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
         for name, tuned in (("defaults", {}), ("tuned", CONSUMER_OPTIONS)):
             found[f"derive, from_json/to_json, {name}"] = partial(bench.derive_sql, tuned)
             found[f"derive, the gateway's plan, {name}"] = partial(bench.derive_plan, tuned)
+        found["derive, the plan, small records"] = partial(bench.derive_small, CONSUMER_OPTIONS)
     if "files" in only:
         found["read, from the gateway, defaults"] = partial(bench.read_only, {})
         found["read, from the gateway, tuned"] = bench.read_only

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from broker.catalogue.answer_cache import AnswerCache
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
 from broker.catalogue.database_directory import DatabaseDirectory
+from broker.catalogue.followed_log import log_kind
 from broker.catalogue.live_config import LiveConfig
-from broker.catalogue.metadata_log import MetadataLog
+from broker.catalogue.nodes import Nodes
 from broker.catalogue.producer_ids import ProducerIds
 from broker.catalogue.topic_directory import TopicDirectory
 from broker.catalogue.topics import Catalogue, Topic
@@ -47,6 +48,7 @@ from broker.requests.gate import Gate
 from broker.requests.gates import authorizer_of, gate_of, tokens_of
 from broker.requests.intake import Intake
 from broker.requests.request_log import RequestLog
+from broker.storage.log_outcomes import LogOutcomes
 from broker.storage.vnode import DiskJob, Vnode
 from broker.storage.vnodes import Vnodes, last_wall_ms
 from broker.upkeep.compaction import CompactionTask
@@ -54,12 +56,14 @@ from broker.upkeep.retention import RetentionTask
 from broker.upkeep.retirement import Retirement
 from broker.view_topics.view_hub import ViewHub
 from protocol.error_codes import ErrorCode
+from wal.commit import Advanced
 from wal.disk import DiskError
 from wal.store import Store
 
 if TYPE_CHECKING:
     from random import Random
 
+    from broker.catalogue.catalogue_records import ViewReloaded
     from broker.coordinators.groups import Groups
     from broker.coordinators.transactions import Transactions
     from broker.fetching.member_views import MemberViews
@@ -93,25 +97,27 @@ class Broker:
         offload: Offload = run_here,
         gate: Gate | None = None,
         lookups: Lookups | None = None,
+        nodes: Nodes | None = None,
     ) -> None:
         """Make a broker; `offload` runs work in a thread, and every request passes the `gate`."""
-        self._lookups = lookups
-        self.live_config = LiveConfig(config, catalogue, changed=self._reconfigure)
+        self._lookups, self.nodes = lookups, nodes or Nodes(config.node_id)
+        self.catalogue, self.live_config = catalogue, LiveConfig(config, catalogue, changed=self._reconfigure)
         self.config = self.live_config.current  # the one in effect, with changes by clients
-        self.loggers, self.random = loggers or Loggers(), random
-        self.store, self.catalogue = store, catalogue
+        self.loggers, self.random, self.store = loggers or Loggers(), random, store
         self.clock = Clock(now_ms=now_ms, wall_ms=wall_ms, last_wall_ms=last_wall_ms(store, vnodes))
         self.internal_errors = InternalErrors()
         self.timers = Timers(self.internal_errors)
         self.authorizer: Authorizer | None = authorizer_of(self.config, catalogue)
         self._dispatcher = self.dispatcher(self, self, gate or gate_of(self))
-        self.stats, self.stopping = stats or Stats(), False
+        self.stats, self.stopping, self.failure = stats or Stats(), False, ""
         self.scheduler = Scheduler(self._dispatcher.failed, self.internal_errors, offload, self.stats.turns)
         self.waiters = Waiters(self.timers, self._dispatcher.failed, self.scheduler.soon, self.stats.turns)
         self.remote: RemoteCopy | None = None
         self._prepare_for_clients()
         self.meta = Vnode(store.catalogue.log, database="meta", index=0)
         self.vnodes = Vnodes(self.meta, vnodes)
+        self.logs = LogOutcomes(self, self._advanced)
+        self.nodes.note_epoch(self.nodes.own_id, self.vnodes.leader_epoch)
         self.views = ViewHub(self, self, self.vnodes, lambda: self.schemas)
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids, lambda: self.share_queues)
@@ -142,7 +148,7 @@ class Broker:
     def _open_metadata(self) -> None:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
         store, catalogue, errors = self.store, self.catalogue, self.internal_errors
-        self.metadata_log = MetadataLog(catalogue, store.catalogue, self.vnodes, self.clock, errors)
+        self.metadata_log = log_kind(self.nodes)(catalogue, store.catalogue, self.vnodes, self.clock, errors)
         self.tokens = tokens_of(self, self, self.random)
         self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,
@@ -152,13 +158,14 @@ class Broker:
             clock=self.clock,
             scheduler=self.scheduler,
             random=self.random,
+            nodes=self.nodes,
             open_view=self.views.open_partition,
         )
         self.topics.take_stock()
         self.answers = AnswerCache(catalogue)
         self.databases = DatabaseDirectory(self, self, store=store, vnodes=self.vnodes, random=self.random)
         self.snapshots = CatalogueSnapshots(catalogue, store.catalogue, self.meta)
-        self.producer_ids: ProducerIds = ProducerIds(catalogue, self.metadata_log)
+        self.producer_ids: ProducerIds = ProducerIds(catalogue, self.metadata_log, self.nodes)
 
     @property
     def cluster_id(self) -> str:
@@ -237,7 +244,7 @@ class Broker:
             try:
                 vnode.log.tick(now_ms)
             except Exception as error:  # noqa: BLE001  (the net)
-                self._crashed(vnode, error, now_ms)
+                self.logs.crashed(vnode, error, now_ms)
 
     def next_deadline(self, *, of_logs: bool = True) -> int | None:
         """Return the monotonic time of the next `tick`, or None; `of_logs`: their moments count, too."""
@@ -304,7 +311,7 @@ class Broker:
         self.retention.deleted(topic)
         self.views.forget(topic)
 
-    def reload_view(self, topic: Topic, text: str, now_ms: int) -> None:
+    def reload_view(self, topic: Topic, record: ViewReloaded, now_ms: int) -> None:
         """Give a view another definition; fetches that wait for it read on by the new one.
 
         Raises: RequestError.
@@ -315,7 +322,7 @@ class Broker:
             self.views.forget(topic)
             self.waiters.wake(keys, now_ms)
 
-        self.topics.reload_view(topic, text, now_ms, confirmed=counts)
+        self.metadata_log.append(record, now_ms, confirmed=counts)
 
     @property
     def disk_threads(self) -> int:
@@ -325,6 +332,8 @@ class Broker:
     @property
     def has_disk_work(self) -> bool:
         """True while a job is in flight."""
+        if self.remote is not None and self.remote.journal.is_working:
+            return True
         return bool(self.snapshots.job or self.databases.busy or any(log.busy for log in self.vnodes.every))
 
     def take_jobs(self, now_ms: int, *, of_all: bool = True) -> Iterator[tuple[Vnode, DiskJob]]:
@@ -337,7 +346,7 @@ class Broker:
                 for job in vnode.begin_jobs(now_ms, maintains=of_all):
                     yield vnode, job
             except Exception as error:  # noqa: BLE001  (the net)
-                self._crashed(vnode, error, now_ms)
+                self.logs.crashed(vnode, error, now_ms)
         yield from ((self.meta, made) for made in self.databases.take_jobs(now_ms))
         if (snapshot := self.snapshots.begin()) is not None:
             yield self.meta, snapshot
@@ -354,28 +363,14 @@ class Broker:
             logger.error("vnode %s: %s", vnode.name, error)
         elif error is not None:
             self.internal_errors.note(ErrorPlace.LOG, f"vnode {vnode.name}: {type(job).__name__}", error)
-        try:
-            streams = vnode.job_done(job, error, now_ms)
-        except Exception as fault:  # noqa: BLE001  (the net)
-            vnode.quarantine(fault)
-            self._crashed(vnode, fault, now_ms)
-            return
-        self._settle(vnode, now_ms)
+        self.logs.apply(vnode, lambda: vnode.job_done(job, error, now_ms), now_ms)
+
+    def _advanced(self, vnode: Vnode, streams: list[Advanced], now_ms: int) -> None:
+        """Wake all that reads streams of which more can be read."""
         self.retention.advanced(streams)
         for advanced in streams:
             self.waiters.advanced(advanced.stream_id, advanced.added_bytes, now_ms)
         self.views.advanced(vnode, streams, now_ms)
-
-    def _crashed(self, vnode: Vnode, error: Exception, now_ms: int) -> None:
-        """Stop a log after an error of our own, and refuse what waits for it."""
-        self.internal_errors.note(ErrorPlace.LOG, f"vnode {vnode.name} takes no more records for now", error)
-        vnode.crashed(error)
-        self._settle(vnode, now_ms)
-
-    def _settle(self, vnode: Vnode, now_ms: int) -> None:
-        """Tell those that wait for a log what is done; if they are many, the rest in later turns."""
-        if vnode.settle(self.internal_errors, now_ms, self.stats.clock_ns):
-            self.scheduler.first(lambda: self._settle(vnode, self.clock.turn_ms))
 
     def begin_stop(self, now_ms: int) -> None:
         """Answer the fetches that wait; the shell reads no more, and lets answers in progress leave."""
@@ -388,12 +383,11 @@ class Broker:
 
         A log that cannot be closed because of the disk is left to the next start, which recovers it.
         """
-        for vnode in self.vnodes.every[1:]:
+        for vnode in self.vnodes.every:
+            vnode.before_close(now_ms)
+        closing = [(f"vnode {vnode.name}", vnode.log.close) for vnode in self.vnodes.every[1:]]
+        for name, close in [*closing, ("the catalogue", self.store.close)]:
             try:
-                vnode.log.close(now_ms)
+                close(now_ms)
             except DiskError as error:
-                logger.error("vnode %s was not closed cleanly: %s", vnode.name, error)
-        try:
-            self.store.close(now_ms)
-        except DiskError as error:
-            logger.error("the catalogue was not closed cleanly: %s", error)
+                logger.error("%s was not closed cleanly: %s", name, error)

@@ -166,8 +166,8 @@ class Snapshot:
                 "connections_held_back": broker.memory.held_back,
                 "fetch_sessions_evicted": broker.fetch_sessions.cache.evicted,
                 "fetch_sessions_refused": broker.fetch_sessions.cache.refused,
-                "group_members_refused": broker.groups.memory.refused,
-                "producer_records_repeated": sum(vnode.repeated_records for vnode in broker.vnodes.every),
+                **_refused_in_groups(broker),
+                **_producers(broker),
                 **_compaction(broker),
             },
             gauges=_gauges(broker, len(partitions)),
@@ -186,6 +186,20 @@ class Snapshot:
             views=list(_views(broker, broker.config.kawal_metrics_partitions_max)),
             data_directory=broker.store.path,
         )
+
+
+def _producers(broker: Broker) -> dict[str, int]:
+    return {
+        "producer_records_repeated": sum(vnode.repeated_records for vnode in broker.vnodes.every),
+        "producers_forgotten": sum(vnode.log.producers_forgotten for vnode in broker.vnodes.every),
+    }
+
+
+def _refused_in_groups(broker: Broker) -> dict[str, int]:
+    return {
+        "group_members_refused": broker.groups.memory.refused,
+        "group_offsets_refused": broker.groups.offset_room.refused,
+    }
 
 
 def _compaction(broker: Broker) -> dict[str, int]:
@@ -211,6 +225,8 @@ def _remote(broker: Broker) -> dict[str, int]:
         "fetched_bytes": blocks.fetched_bytes,
         "served_bytes": blocks.served_bytes,
         "read_failures": blocks.failures,
+        "ahead_bytes": blocks.ahead_bytes,
+        "unread_bytes": blocks.unread_bytes,
     }
 
 
@@ -226,6 +242,8 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "fetch_sessions": len(broker.fetch_sessions),
         "fetch_session_bytes": broker.fetch_sessions.cache.size_bytes,
         "group_member_bytes": broker.groups.memory.size_bytes,
+        "group_offset_bytes": broker.groups.offset_room.size_bytes,
+        "producer_bytes": sum(vnode.log.producers_bytes for vnode in broker.vnodes.every),
         "tail_cache_bytes": sum(vnode.log.tail_cache_bytes for vnode in broker.vnodes.every),
         "receive_slab_bytes": broker.receive_memory.slabs.size_bytes,
         "requests_in_work_bytes": broker.memory.requests_bytes,
@@ -278,7 +296,8 @@ def partition_steps(broker: Broker) -> Generator[None, None, list[PartitionState
         topic, index = place
         if catalogue.by_id.get(topic.topic_id) is not topic:
             return None
-        return _partition_state(broker.topics.partition(topic, index))
+        partition = broker.topics.here(topic, index)
+        return None if partition is None else _partition_state(partition)
 
     made = yield from made_of(shown, state_of)
     return [state for state in made if state is not None]

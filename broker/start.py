@@ -18,18 +18,23 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.catalogue_replay import replay_all, with_default_database
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, log_options, vnode_options
+from broker.catalogue.nodes import Nodes
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
 from broker.config.loggers import Loggers
+from broker.config.several_nodes import check_known, check_server
 from broker.core import Broker
 from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Stats
 from broker.requests.gate import Gate
+from broker.storage.node_epoch import begin_node_epoch
 from broker.storage.vnode import Vnode
 from wal.disk import Disk
 from wal.errors import MetadataLost
 from wal.log import VnodeLog
-from wal.store import DATABASE_PREFIX, STORE_FORMAT, VNODE_PREFIX, Store, StoreIdentity
+from wal.options import LogOptions
+from wal.store import DATABASE_PREFIX, VNODE_PREFIX, Store
+from wal.store_marker import STORE_FORMAT, StoreIdentity
 
 if TYPE_CHECKING:
     from random import Random
@@ -56,33 +61,32 @@ def open_broker(
     users: Mapping[str, dict[str, str]] | None = None,
     user_added: Callable[[str], None] | None = None,
     kind: type[Broker] = Broker,
+    nodes: Nodes | None = None,
+    records: list[bytes] | None = None,
 ) -> Broker:
     """Open the data directory `config.log_dirs`, creating it if need be.
 
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
     clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` ask a schema
     registry.  `users` are added unless they exist; `user_added` gets their names.  `kind` is the class made.
+    `nodes` are those that share the directory, by default this one alone: only the vnodes that it leads are
+    opened.  If it is not the controller, `records` are the catalogue's, as that one has them.
     Raises: StoreError, if the directory cannot be used: why and what to do; DiskError, of a file.
     """
+    nodes = nodes or Nodes(config.node_id)
+    check_server(config, nodes.count)
     options = log_options(config, {}, vnode_count=config.kawal_vnodes)
-    store = Store.open(
-        disk,
-        config.log_dirs,
-        new_identity=_new_identity(config, random),
-        now_ms=now_ms,
-        options=replace(options, wall_offset_ms=wall_ms - now_ms),
-    )
+    options = replace(options, wall_offset_ms=wall_ms - now_ms)
+    store = _open_store(disk, config, nodes, _new_identity(config, random), options, now_ms, records)
     try:
-        records = list(map(decode_record, store.catalogue.records))
+        known = list(map(decode_record, store.catalogue.records))
         store.catalogue.records.clear()
         vnode_ids = [index for database, index in store.vnodes() if database == DEFAULT_DATABASE]
-        catalogue = replay_all(with_default_database(records, vnode_ids, config.kawal_durability))
-        if DEFAULT_DATABASE not in catalogue.databases:
-            _refuse_to_lose(store)
-            _create_default_database(store, catalogue, config, now_ms)
-        _remove_leftovers(store, catalogue, now_ms)
-        _add_users(store, catalogue, users or {}, now_ms, user_added)
-        vnodes = _open_databases(store, catalogue, config, now_ms)
+        catalogue = replay_all(with_default_database(known, vnode_ids, config.kawal_durability))
+        if nodes.is_controller:
+            _prepare_catalogue(store, catalogue, config, nodes, now_ms)
+            _add_users(store, catalogue, users or {}, now_ms, user_added)
+        vnodes = _open_databases(store, catalogue, config, nodes, now_ms, wall_ms)
     except BaseException:
         store.release()
         raise
@@ -100,7 +104,40 @@ def open_broker(
         offload=offload,
         gate=gate,
         lookups=lookups,
+        nodes=nodes,
     )
+
+
+def _open_store(
+    disk: Disk,
+    config: Config,
+    nodes: Nodes,
+    identity: StoreIdentity,
+    options: LogOptions,
+    now_ms: int,
+    records: list[bytes] | None,
+) -> Store:
+    """Open the directory as its owner, or beside the controller, which is the owner then."""
+    path = config.log_dirs
+    if not nodes.is_controller:
+        return Store.follow(disk, path, records=records or [], now_ms=now_ms, options=options)
+    # Where there are several nodes, the process that starts them has the lock.
+    locks = nodes.count == 1
+    return Store.open(disk, path, new_identity=identity, now_ms=now_ms, options=options, locks=locks)
+
+
+def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int) -> None:
+    """Make what a new directory lacks, and remove what a crash has left.
+
+    Raises: StoreError, if there is something that so many nodes cannot serve.
+    """
+    topics = {topic.name: topic.configs for topic in catalogue.by_name.values()} if nodes.count > 1 else {}
+    check_known(nodes.count, topics, catalogue.group_configs)
+    if DEFAULT_DATABASE not in catalogue.databases:
+        _refuse_to_lose(store)
+        # A node without a log would have nothing to do.
+        _create_default_database(store, catalogue, config, max(config.kawal_vnodes, nodes.count), now_ms)
+    _remove_leftovers(store, catalogue, now_ms)
 
 
 def _new_identity(config: Config, random: Random) -> StoreIdentity:
@@ -149,12 +186,14 @@ def _refuse_to_lose(store: Store) -> None:
             )
 
 
-def _create_default_database(store: Store, catalogue: Catalogue, config: Config, now_ms: int) -> None:
+def _create_default_database(
+    store: Store, catalogue: Catalogue, config: Config, vnode_count: int, now_ms: int
+) -> None:
     """Make the vnodes, then record them: a crash in between leaves directories that no record knows."""
-    for index in range(config.kawal_vnodes):
+    for index in range(vnode_count):
         store.create_vnode(DEFAULT_DATABASE, index)
     record = DatabaseCreated(
-        name=DEFAULT_DATABASE, vnode_count=config.kawal_vnodes, durability=config.kawal_durability
+        name=DEFAULT_DATABASE, vnode_count=vnode_count, durability=config.kawal_durability
     )
     _record(store, catalogue, [record], now_ms)
 
@@ -214,17 +253,26 @@ def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
 
 
 def _open_databases(
-    store: Store, catalogue: Catalogue, config: Config, now_ms: int
+    store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int, wall_ms: int
 ) -> dict[str, list[Vnode]]:
     databases = catalogue.databases.values()
-    count = sum(database.vnode_count for database in databases)
-    return {database.name: _open_vnodes(store, database, config, count, now_ms) for database in databases}
+    led = {database.name: nodes.led(database.vnode_count) for database in databases}
+    count = sum(map(len, led.values()))
+    vnodes = {
+        database.name: _open_vnodes(store, database, led[database.name], config, count, now_ms)
+        for database in databases
+    }
+    if nodes.count > 1:
+        begin_node_epoch([vnode for opened in vnodes.values() for vnode in opened], now_ms, wall_ms)
+    return vnodes
 
 
-def _open_vnodes(store: Store, database: Database, config: Config, count: int, now_ms: int) -> list[Vnode]:
+def _open_vnodes(
+    store: Store, database: Database, led: range, config: Config, count: int, now_ms: int
+) -> list[Vnode]:
     options = log_options(config, database.configs, vnode_count=count)
     vnodes = []
-    for index in range(database.vnode_count):
+    for index in led:
         log = store.open_vnode(
             database.directory, index, now_ms=now_ms, options=vnode_options(options, index)
         )

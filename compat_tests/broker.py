@@ -6,7 +6,7 @@ import os
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import SystemRandom
 from typing import Literal
@@ -57,11 +57,11 @@ class Broker(ABC):
         """The ports of the listeners beside PLAINTEXT, once the broker was started."""
         return dict(self._ports)
 
-    def _listeners(self) -> str:
-        """Return the value of `listeners`, with ports that stay the same over restarts."""
+    def _listeners(self, ports: int = 1) -> str:
+        """Return the value of `listeners`, each with so many ports, which stay the same over restarts."""
         for name in self._names:
             if name not in self._ports:
-                self._ports[name] = free_port()
+                self._ports[name] = free_port(ports)
         others = (f"{name}://{HOST}:{port}" for name, port in self._ports.items())
         return ",".join([f"PLAINTEXT://{HOST}:{self.port}", *others])
 
@@ -114,17 +114,23 @@ def wait_until_it_answers(broker: Broker, *, within_seconds: float) -> None:
     eventually(answered, waiting_for=f"an answer on {broker.bootstrap}", within_seconds=within_seconds)
 
 
-def free_port() -> int:
-    """Return a port on which nothing listens now; another process could take it before its use.
+def free_port(count: int = 1) -> int:
+    """Return the first of some ports on which nothing listens now; others could take them before their use.
 
     It lies below the ports that the system gives to clients: one of them might have it while the broker that
     is to listen there again is down.
     """
     while True:
         port = SystemRandom().randrange(*SERVER_PORTS)
-        with socket.socket() as listener, suppress(OSError):
-            listener.bind((HOST, port))
+        with ExitStack() as listeners, suppress(OSError):
+            for number in range(count):
+                listeners.enter_context(socket.socket()).bind((HOST, port + number))
             return port
+
+
+def chosen_workers() -> int:
+    """Return the number of workers that each gateway has, chosen by KAWAL_COMPAT_WORKERS."""
+    return int(os.environ.get("KAWAL_COMPAT_WORKERS", "1"))
 
 
 def chosen_kind() -> Kind:

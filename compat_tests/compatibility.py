@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from broker.handlers import APIS, Api
+from broker.handlers import APIS, OF_NODES, Api
 from compat_tests.differential.allow_list import ALLOWED
 from compat_tests.differential.allowed import Allowed
 from compat_tests.differential.recorded import SEED, load
@@ -148,7 +148,10 @@ def _clients_table(matrix: dict[str, Any]) -> str:
 
 
 def _api_table(theirs: dict[ApiKey, tuple[int, int]]) -> str:
-    served = sorted((api for api in APIS.values() if api.key < PRIVATE_FROM), key=lambda api: api.key)
+    served = sorted(
+        (api for api in APIS.values() if api.key < PRIVATE_FROM and api.key not in OF_NODES),
+        key=lambda api: api.key,
+    )
     return _table(
         ("key", "API", "Kawal", "Kafka", "differences from Kafka"),
         (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from compat_tests.broker import Broker, free_port
+from compat_tests.broker import Broker, chosen_workers, free_port
 from compat_tests.process import ServerProcess
 
 READY = "kawal ready "
@@ -23,11 +24,27 @@ class KawalBroker(Broker):
 
     kind = "kawal"
 
+    workers = 0
+    """Its workers, if a test says how many."""
+
+    wrap: Callable[[list[str]], list[str]] | None = None
+    """Makes another command line of its own, if it is to run under something."""
+
     def start(self) -> None:
         """Start and wait for the ready line."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.port = self.port or free_port()
-        command = [KAWAL, "serve", "--listen", self._listeners(), "--data", str(self.directory / "data")]
+        workers = self.workers or chosen_workers()
+        self.port = self.port or free_port(workers)
+        command = [
+            KAWAL,
+            "serve",
+            "--listen",
+            self._listeners(workers),
+            "--data",
+            str(self.directory / "data"),
+        ]
+        if workers > 1:
+            command += ["--workers", str(workers)]
         if "kawal.http.listen" not in self.settings:
             # Many gateways run at once, and only one of them could have the default port.
             command += ["--http", "none"]
@@ -44,5 +61,7 @@ class KawalBroker(Broker):
         for key, value in self.settings.items():
             if key not in secrets:
                 command += ["--set", f"{key}={value}"]
+        if self.wrap is not None:
+            command = self.wrap(command)
         self._process = ServerProcess(command, log_path=self.directory / "broker.log", environment={})
         self._process.wait_for_line(READY)

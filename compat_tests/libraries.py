@@ -239,7 +239,11 @@ class Confluent:
         try:
             self.consumer.commit(asynchronous=False)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError._NO_OFFSET:  # nothing has come since the last commit
+            code = error.args[0].code()
+            # A commit waits for one new coordinator only: when that is lost as well, it is for the caller.
+            if code == KafkaError._WAIT_COORD:
+                raise Rebalancing from error
+            if code != KafkaError._NO_OFFSET:  # nothing has come since the last commit
                 raise
 
     def committed(self, place: Place) -> int | None:

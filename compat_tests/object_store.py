@@ -49,6 +49,8 @@ class ObjectStore:
             *("-filer", "-s3", f"-s3.port={self._port}", f"-s3.config={folder / 's3.json'}"),
             # Their ports are fixed ones: two stores at once would both want them.
             *("-s3.port.iceberg=0", "-s3.port.lance=0"),
+            # It takes no more writes at 1 % of the disk, which are gigabytes of a large one.
+            "-volume.minFreeSpace=64MiB",
         ]
         self._process: ServerProcess | None = None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from compat_tests.broker import Broker
 from compat_tests.java import SPARK_JARS
+from compat_tests.object_store import KEYS
 
 DRIVER_OPTIONS = "-XX:TieredStopAtLevel=1 -Xss16m -Dlog4j2.level=ERROR"
 """The first compiler only: it halves the start. Deep stacks: stopping a query unwinds through Python."""
@@ -31,6 +32,9 @@ def spark_session() -> Any:
     )
     from pyspark.sql import SparkSession
 
+    # Python that Spark starts for a data source has the environment with which Java was started.
+    for name, value in KEYS.items():
+        os.environ.setdefault(name, value)
     session = (
         SparkSession.builder.master("local[2]")
         .appName("compat tests")

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from broker.handlers import APIS
+from broker.handlers import APIS, OF_NODES
 from compat_tests.hunt.link import Journal, Sent, entries
 from compat_tests.hunt.memory_watch import LOOKED_AT_MIB, STEP_MIB, Act, MemoryWatch, resident_mib
 from compat_tests.hunt.pieces import Piece
@@ -58,6 +58,13 @@ def test_a_spoiled_request_is_another(tmp_path: Path) -> None:
     chance = Random(3)
     frames = [sent.frame for sent in made_by("3", tmp_path)]
     assert sum(spoiled(frame, chance) != frame for frame in frames) > len(frames) / 2
+
+
+def test_a_request_of_nodes_may_end_the_connection_of_a_client(tmp_path: Path) -> None:
+    player = player_of("4", tmp_path)
+    sound = {key: player.make(api, api.maximum).sound for key, api in APIS.items() if key != ApiKey.PRODUCE}
+    assert not {key for key in OF_NODES if sound[key]}
+    assert sound[ApiKey.METADATA]
 
 
 class Peaks(MemoryWatch):

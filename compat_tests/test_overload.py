@@ -16,6 +16,7 @@ from compat_tests.overload.load import Load
 from compat_tests.overload.loads import LOADS
 from compat_tests.overload.measure import gateway_for, http_port_of, loaded, measure
 from compat_tests.overload.memory import LIMIT_MIB, peak_under
+from compat_tests.overload.memory_group import MemoryGroup
 from compat_tests.overload.partitions import measure_partitions
 from compat_tests.times import quickest, yardstick_seconds
 from compat_tests.topics import create_topic, delete_topic
@@ -48,6 +49,8 @@ QUICK = (
     "pinned-requests",
     "describe-configs",
     "offset-commit",
+    "offsets-wide",
+    "producers-wide",
     "wake-ups",
 )
 """Loads that once ended or stopped the server, each in another place."""
@@ -137,6 +140,27 @@ def test_requests_left_half_sent_stop_nobody_and_take_the_memory_that_they_may(o
     assert percentile(took, 0.99) < 8
     # Half of 128 MiB for requests from one address, a quarter in reserve, and the gateway itself.
     assert peak_memory_of(own) < 250
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"memory.limit_in_bytes": "536870912\n", "memory.oom_control": "under_oom 0\noom_kill 3\n"},
+        {"memory.max": "536870912\n", "memory.events": "oom 9\noom_kill 3\noom_group_kill 1\n"},
+    ],
+    ids=["version 1", "version 2"],
+)
+def test_a_gateway_runs_in_a_control_group_of_either_version(tmp_path: Path, files: dict[str, str]) -> None:
+    group = MemoryGroup(tmp_path)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert (group.limit_mib, group.ended()) == (512, 3)
+    broker = gateway_for(PLAIN, tmp_path / "gateway", group=group)
+    broker.start()
+    try:
+        assert int((tmp_path / "cgroup.procs").read_text()) == broker.process.pid
+    finally:
+        broker.kill()
 
 
 def test_fifty_thousand_partitions_are_there_again_after_a_kill(own: Broker) -> None:

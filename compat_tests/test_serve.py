@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
@@ -23,6 +22,7 @@ from compat_tests.confluent import make_producer, open_consumer, produce
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.process import queued_seconds
+from compat_tests.served import Served, check_that_a_supervisor_hears_of_one_life, serving
 from compat_tests.times import quickest, yardstick_seconds
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
@@ -30,67 +30,12 @@ from compat_tests.waiting import eventually
 pytestmark = pytest.mark.only_kawal(reason="the command line is the gateway's own")
 
 
-class Served:
-    """A `kawal serve` with standard output and error kept apart."""
-
-    def __init__(self, directory: Path, *arguments: str, **environment: str) -> None:
-        self.out, self.err = directory / "out", directory / "err"
-        self.started = time.monotonic()
-        with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [KAWAL, "serve", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=directory,
-                env={**os.environ, **environment},
-            )
-
-    def wait_until_ready(self) -> int:
-        """Wait for the ready line and return the port it names."""
-
-        def line() -> re.Match[str] | None:
-            assert self.process.poll() is None, f"ended: {self.err.read_text()}"
-            return re.match(r"kawal ready 127\.0\.0\.1:(\d+)\n", self.out.read_text())
-
-        return int(eventually(line, waiting_for="the ready line")[1])
-
-    def end(self, sent: signal.Signals = signal.SIGTERM) -> float:
-        """Send a signal, expect exit code 0 and return the seconds it took."""
-        began = time.monotonic()
-        self.process.send_signal(sent)
-        assert self.process.wait(60) == 0, self.err.read_text()
-        return time.monotonic() - began
-
-    def refusal(self) -> str:
-        """Expect the process to end with an error and one line on standard error; return that line."""
-        assert self.process.wait(60) in (1, 2)
-        assert self.out.read_text() == ""
-        lines = self.err.read_text().splitlines()
-        assert len(lines) == 1, lines
-        assert lines[0].startswith("kawal: ")
-        return lines[0]
-
-
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Any]:
     """Yield a function that runs `kawal serve` on a free port, data in `tmp_path/data`; later flags win."""
-    served: list[Served] = []
-
-    def start(*arguments: str, **environment: str) -> Served:
-        place = tmp_path / f"served-{len(served)}"
-        place.mkdir()
-        defaults = ["--listen", f"{HOST}:0", "--data", str(tmp_path / "data")]
-        # Its address is printed, too; test_web_console.py reads that.
-        defaults += ["--set", "kawal.console.listeners=none"]
-        served.append(Served(place, *defaults, *arguments, **environment))
-        return served[-1]
-
-    yield start
-    for server in served:
-        if server.process.poll() is None:
-            server.process.kill()
-            server.process.wait(60)
+    # Its address is printed, too; test_web_console.py reads that.
+    with serving(Served, tmp_path, "--listen", f"{HOST}:0", "--set", "kawal.console.listeners=none") as start:
+        yield start
 
 
 @contextmanager
@@ -162,16 +107,7 @@ def test_sigquit_writes_all_stacks_into_the_log_and_the_server_goes_on(serve: An
 
 
 def test_systemd_is_told_of_the_start_of_life_and_of_the_stop(serve: Any) -> None:
-    name = f"kawal-test-{os.getpid()}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
-        supervisor.bind(f"\0{name}")
-        supervisor.settimeout(60)
-        served = serve(NOTIFY_SOCKET=f"@{name}", WATCHDOG_USEC="200000")
-        assert [supervisor.recv(100) for _ in range(4)] == [b"READY=1", *[b"WATCHDOG=1"] * 3]
-        served.end()
-        while (state := supervisor.recv(100)) == b"WATCHDOG=1":
-            continue
-        assert state == b"STOPPING=1"
+    check_that_a_supervisor_hears_of_one_life(serve)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])

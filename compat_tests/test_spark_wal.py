@@ -11,7 +11,10 @@ import pytest
 from compat_tests.confluent import make_producer
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.object_store import BUCKET, ObjectStore, object_store
 from compat_tests.spark import run_available, spark_session
+from compat_tests.test_remote_copy import settings, wait_for_rounds
+from compat_tests.test_tiered_topics import produce, tiered_broker, wait_until_small
 from compat_tests.times import START_MS
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
@@ -159,6 +162,54 @@ def test_a_running_gateway_is_read_up_to_its_checkpoint_and_a_stream_then_goes_o
     assert sum(run_available(stream.load(source), tmp_path)) == len(first)
     landed = spark.read.parquet(str(tmp_path / "rows"))
     assert landed.count() == landed.select("partition", "offset").distinct().count() == 2 * len(first)
+
+
+def from_bucket(spark: Any, store: ObjectStore, topic: str, **options: str) -> Any:
+    reader = spark.read.format("kawal.wal").options(subscribe=topic, includeHeaders="true", **options)
+    return reader.option("endpoint", store.endpoint).load(f"s3://{BUCKET}/kawal")
+
+
+@pytest.mark.timeout(900)
+def test_the_copy_in_a_bucket_is_read_by_batches_and_streams_while_the_gateway_runs(
+    spark: Any, start_broker: StartBroker, tmp_path: Path
+) -> None:
+    with object_store(tmp_path / "store") as store:
+        broker = start_broker(**settings(store))
+        assert isinstance(broker, KawalBroker)
+        create_topic(broker, "t", 3)
+        fill(broker, "t")
+        wait_for_rounds(broker, 2)
+        first = rows(from_gateway(spark, broker, "t"))
+        assert rows(from_bucket(spark, store, "t")) == first
+        stream = spark.readStream.format("kawal.wal").options(
+            subscribe="t", startingOffsets="earliest", endpoint=store.endpoint
+        )
+        assert sum(run_available(stream.load(f"s3://{BUCKET}/kawal"), tmp_path)) == len(first)
+        fill(broker, "t")
+        wait_for_rounds(broker, 2)
+        assert sum(run_available(stream.load(f"s3://{BUCKET}/kawal"), tmp_path)) == len(first)
+        landed = spark.read.parquet(str(tmp_path / "rows"))
+        assert landed.count() == landed.select("partition", "offset").distinct().count() == 2 * len(first)
+        expected = rows(from_gateway(spark, broker, "t"))
+        broker.kill()
+        assert rows(from_bucket(spark, store, "t")) == expected, "the gateway is not needed"
+
+
+@pytest.mark.timeout(900)
+def test_a_directory_whose_old_segments_are_in_the_store_alone_is_read_with_the_store_beside_it(
+    spark: Any, start_broker: StartBroker, tmp_path: Path
+) -> None:
+    with object_store(tmp_path / "store") as store:
+        broker = tiered_broker(start_broker, store)
+        produce(broker, 0, 20_000)
+        wait_until_small(broker, 5)
+        expected = rows(from_gateway(spark, broker, "a"))
+        assert len(expected) == 20_000
+        broker.stop()
+        beside = {"store": f"s3://{BUCKET}/kawal", "endpoint": store.endpoint}
+        assert rows(from_files(spark, broker, "a", **beside)) == expected
+        with pytest.raises(Exception, match="has left the disk for the object store"):
+            from_files(spark, broker, "a").count()
 
 
 def test_a_topic_without_records_has_no_rows(spark: Any, gateway: KawalBroker) -> None:

@@ -5,7 +5,7 @@ kafka-python's admin client keeps types, documentation and some error messages t
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from console.client import refusal
 from console.errors import CommandError, Refused
@@ -13,6 +13,9 @@ from console.wire import NotKawal
 from console.wire import ask as ask_server
 from protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from protocol.messages.metadata import MetadataRequest, MetadataResponseTopic
+
+ADDRESSES_VERSION: Final = 7
+"""The version of Metadata that tells addresses, which all brokers since Kafka 2.1 know."""
 
 
 class ConfigKind(NamedTuple):
@@ -71,6 +74,16 @@ def all_topics(bootstrap: str) -> list[MetadataResponseTopic]:
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     found: list[MetadataResponseTopic] = ask(bootstrap, request, 12).topics
     return found
+
+
+def addresses(bootstrap: str) -> list[str]:
+    """Return the address of every broker, for what each tells of itself alone.  Raises: CommandError."""
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
+    brokers = ask(bootstrap, request, ADDRESSES_VERSION).brokers
+    if len(brokers) == 1:
+        return [bootstrap]
+    hosts = (f"[{broker.host}]" if ":" in broker.host else broker.host for broker in brokers)
+    return [f"{host}:{broker.port}" for host, broker in zip(hosts, brokers, strict=True)]
 
 
 def address_of_node(bootstrap: str, node: str | None) -> tuple[str, str]:

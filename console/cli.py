@@ -56,6 +56,7 @@ COMMANDS: dict[str, Command] = {
     "wal": Command("console.commands.wal", "inspect and check the files of a data directory"),
     "backup": Command("console.commands.backup", "copy a data directory, also beside a running server"),
     "restore": Command("console.commands.restore", "make a data directory from a backup"),
+    "standby": Command("console.commands.standby", "follow a server's copy, and take its place"),
     "config": Command("console.commands.config", "show and explain the server's configuration"),
     "certs": Command("console.commands.certs", "make certificates for a first try of TLS"),
     "bench": Command("console.commands.bench", "measure a broker for a few seconds"),

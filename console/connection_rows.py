@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from broker.server.logs import escaped
+from console.admin import check
 from console.tables import table
 from console.wire import ask
 from protocol.messages.kawal_connections import ConnectionInfo, KawalConnectionsRequest
@@ -28,22 +28,29 @@ SHOWN = {
     "memory_bytes": "MEMORY",
     "parked": "PARKED",
 }
-"""The columns of the table and their headings; sizes are in bytes."""
+"""The columns of the table and their headings, after the node of several; sizes are in bytes."""
 
 
-def read_connections(bootstrap: str) -> Iterator[Row]:
-    """Yield the connections of a Kawal server.  Raises: CommandError, NotKawal."""
-    after = 0
+def read_connections(bootstrap: str) -> tuple[list[Row], list[int]]:
+    """Return the connections of all nodes of a Kawal server, and the nodes that have not told theirs.
+
+    Raises: CommandError, NotKawal.
+    """
+    rows, silent, after = list[Row](), list[int](), 0
     while after != NO_MORE:
         answer = ask(bootstrap, KawalConnectionsRequest(after=after))
-        yield from map(_row, answer.connections)
+        check(answer.error_code, answer.error_message, "asking for connections")
+        rows += map(_row, answer.connections)
+        silent += answer.silent_nodes
         after = answer.next_after
+    return rows, silent
 
 
 def connections_text(rows: list[Row]) -> str:
     """Return the rows as a table; clients choose their names, so they are escaped."""
-    cells = [[_shown(row[name]) for name in SHOWN] for row in rows]
-    return table(list(SHOWN.values()), cells)
+    shown = {"node": "NODE", **SHOWN} if any(row["node"] is not None for row in rows) else SHOWN
+    cells = [[_shown(row[name]) for name in shown] for row in rows]
+    return table(list(shown.values()), cells)
 
 
 def _shown(value: Any) -> Any:
@@ -56,6 +63,7 @@ def _row(info: ConnectionInfo) -> Row:
     connected = datetime.fromtimestamp(info.connected_ms / 1000, UTC).isoformat(timespec="seconds")
     return {
         "connection": info.connection_id,
+        "node": None if info.node_id < 0 else info.node_id,
         "address": info.address,
         "client_id": info.client_id,
         "software": info.software_name or None,

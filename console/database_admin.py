@@ -39,6 +39,17 @@ def do(
     return results
 
 
+def described(bootstrap: str, names: Sequence[str] | None) -> tuple[list[DatabaseResult], list[int]]:
+    """Return databases (None: all), and the nodes that have not told of their logs.
+
+    Raises: CommandError, NotKawal.
+    """
+    items = None if names is None else [DatabaseItem(name=name, settings=[]) for name in names]
+    request = KawalDatabasesRequest(action=DatabaseAction.DESCRIBE, databases=items, validate_only=False)
+    answer = ask(bootstrap, request)
+    return answer.databases, answer.silent_nodes
+
+
 def told(results: Sequence[DatabaseResult], verb: str, forgiven: Mapping[int, str]) -> str:
     """Return a line for each database.  Raises: CommandError if one was refused; it prints the others."""
     lines, refused = [], []

@@ -53,6 +53,8 @@ class GroupRows:
     consumers: list[Row] = field(default_factory=list)
     subscriptions: list[Row] = field(default_factory=list)
     complete: bool = True
+    silent: list[int] = field(default_factory=list)
+    """Nodes that have not answered: their rows are missing."""
 
 
 def read_groups(bootstrap: str, group_ids: list[str] | None = None) -> GroupRows:
@@ -64,6 +66,7 @@ def read_groups(bootstrap: str, group_ids: list[str] | None = None) -> GroupRows
     return GroupRows(
         consumers=[_consumer(info) for info in answer.consumers],
         subscriptions=[_subscription(info) for info in answer.subscriptions],
+        silent=answer.silent_nodes,
     )
 
 

@@ -39,6 +39,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--advertise", metavar="HOST:PORT", help="address clients are told to connect to, when it differs"
     )
     parser.add_argument(
+        "--workers", metavar="N", help="processes, each a node with a port of its own (default 1)"
+    )
+    parser.add_argument(
         "--insecure",
         action="store_true",
         help="allow addresses that other machines can reach, without passwords",
@@ -47,7 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def flags_of(arguments: argparse.Namespace) -> list[str]:
     """Return the flags again, for a program that is to read the same configuration; no secret is in them."""
-    names = ("listen", "data", "config", "http", "advertise")
+    names = ("listen", "data", "config", "http", "advertise", "workers")
     given = {name: getattr(arguments, name) for name in names}
     return [
         *(f"--set={text}" for text in arguments.set),
@@ -84,6 +87,8 @@ def _settings(arguments: argparse.Namespace) -> list[Setting]:
         settings.append(Setting("kawal.http.listen", arguments.http, "--http"))
     if arguments.advertise is not None:
         settings.append(Setting("advertised.listeners", arguments.advertise, "--advertise"))
+    if arguments.workers is not None:
+        settings.append(Setting("kawal.workers", arguments.workers, "--workers"))
     if arguments.insecure:
         settings.append(Setting("kawal.insecure", True, "--insecure"))
     return settings

@@ -9,7 +9,8 @@ from console.errors import CommandError
 from wal.checkpoint import WITNESS_NAME
 from wal.disk import Disk
 from wal.segment import SUFFIX, base_version_of
-from wal.store import MARKER, META, vnode_path, vnodes_in
+from wal.store import META, vnode_path, vnodes_in
+from wal.store_marker import MARKER
 
 
 class Place(NamedTuple):

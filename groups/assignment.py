@@ -88,9 +88,10 @@ def union(first: EpochAssignment, second: EpochAssignment) -> EpochAssignment:
     """Return the partitions of both; where both have one, its epoch is that of `second`."""
     if not first or not second:
         return second or first
-    merged = {topic_id: dict(partitions) for topic_id, partitions in first.items()}
-    for topic_id, partitions in second.items():
-        merged.setdefault(topic_id, {}).update(partitions)
+    # Without a line of Python for topics of one alone: a member may have 20,000.
+    merged = {**first, **second}
+    for topic_id in first.keys() & second.keys():
+        merged[topic_id] = {**first[topic_id], **second[topic_id]}
     return merged
 
 

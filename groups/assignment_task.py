@@ -1,24 +1,31 @@
-"""A question to an assignor, apart from the group: a value, so that a thread can work on it.
+"""A question to an assignor, apart from the group, so that a thread can work on it.
 
 Members with the same wishes share them: 10,000 members of one topic name it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import partial
-from operator import attrgetter
+from hashlib import blake2b
+from itertools import filterfalse, repeat
+from operator import attrgetter, is_, lshift, methodcaller, or_
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from groups.assignment import Assignment
+from groups.assignment import NOTHING, Assignment
 from groups.assignors import assign
 from groups.consumer_group import ConsumerGroup, Subscription
 from groups.offload import MEMBER_WEIGHT
 from groups.open_partitions import assign_open
 from groups.subscriber import Subscriber
 from groups.topics import TopicFacts, Topics
+
+NAMES_AT_ONCE: Final = 1_000
+"""The names of topics that are looked up without a thread, in 2 ms."""
+
+NO_TOPICS_HASH: Final = 0
+"""The hash of no topics: none that the group subscribes to exists, or none was looked up so far."""
 
 NONE_CLOSED: Final[Mapping[str, frozenset[int]]] = {}
 
@@ -41,33 +48,86 @@ class Known(NamedTuple):
     """The partitions that are withheld from the group."""
 
 
-@dataclass(frozen=True, slots=True)
 class AssignmentTask:
-    """The members of a group, and the topics they may mean."""
+    """The members of a group, and the topics they may mean.
 
-    assignor: str
-    wishes: list[Wish]
-    topics: Mapping[str, Known]
-    """By name; all that exist and that a member subscribes to."""
-    regexes: Mapping[str, frozenset[str]]
-    """The names that regular expressions stand for."""
+    Topics are looked up when it is made, or by the thread if there are very many names.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_found",
+        "_hash",
+        "_known",
+        "_members",
+        "_names",
+        "_targets",
+        "assignor",
+        "regexes",
+    )
+
+    def __init__(
+        self, assignor: str, group: ConsumerGroup, topics: Topics, closed: Mapping[str, frozenset[int]]
+    ) -> None:
+        self.assignor = assignor
+        # Copies, which take microseconds: a group may have 10,000 members.
+        self._members = dict(group.metadata)
+        self._targets = dict(group.target)
+        self.regexes = {regex: resolved.topics for regex, resolved in group.regexes.items()}
+        """The names that regular expressions stand for."""
+        self._names = group.subscribed_names()
+        self._known = topics.by_name
+        self._closed = closed
+        self._found: Mapping[str, Known] | None = None
+        self._hash: int | None = None
+        if len(self._names) <= NAMES_AT_ONCE:
+            self.look_up()
+
+    @property
+    def wishes(self) -> list[Wish]:
+        """The members, and what each had."""
+        # Without a line of Python for each.
+        members = self._members.values()
+        subscriptions = map(attrgetter("topics", "regex"), members)
+        had = map(self._targets.get, self._members, repeat(NOTHING))
+        instances = map(attrgetter("instance_id"), members)
+        fields = zip(self._members, subscriptions, had, instances, strict=True)
+        return list(map(partial(tuple.__new__, Wish), fields))
+
+    def look_up(self) -> Mapping[str, Known]:
+        """Return the topics that exist and that a member subscribes to, by name: at the first call."""
+        if self._found is None:
+            self._found = known_topics(self._names, self._known, self._closed)
+        return self._found
 
     @property
     def weight(self) -> int:
         """The time it will take, in units of a few microseconds: partitions, members, and topics of each."""
-        names = {regex: len(found) for regex, found in self.regexes.items()}
-        wanted = sum(len(wish.subscription[0]) + names.get(wish.subscription[1], 0) for wish in self.wishes)
-        wanted += MEMBER_WEIGHT * len(self.wishes)
-        return wanted + sum(topic.partition_count for topic in self.topics.values())
+        members = self._members.values()
+        # Without a line of Python for each: a group may have 10,000 members, and they 20,000 topics.
+        wanted: int = sum(map(len, map(attrgetter("topics"), members)))
+        if self.regexes:
+            names = {regex: len(found) for regex, found in self.regexes.items()}
+            wanted += sum(map(names.get, map(attrgetter("regex"), members), repeat(0)))
+        wanted += MEMBER_WEIGHT * len(members)
+        # With very many names it is large, however many partitions they have.
+        partitions: int = sum(map(attrgetter("partition_count"), (self._found or {}).values()))
+        return wanted + partitions
+
+    def metadata_hash(self) -> int:
+        """Return the hash of the topics that it assigns; the thread that assigns them makes it."""
+        if self._hash is None:
+            self._hash = topics_hash(self.look_up())
+        return self._hash
 
     def run(self) -> dict[str, Assignment]:
         """Return the target of every member."""
-        wanted = {wish.subscription: frozenset[UUID]() for wish in self.wishes}
+        known, wishes = self.look_up(), self.wishes
+        self.metadata_hash()
+        wanted = {wish.subscription: frozenset[UUID]() for wish in wishes}
         for topics, regex in wanted:
             names = {*topics, *self.regexes.get(regex, ())}
-            wanted[topics, regex] = frozenset(
-                self.topics[name].topic_id for name in names if name in self.topics
-            )
+            wanted[topics, regex] = frozenset(known[name].topic_id for name in names if name in known)
         members = [
             Subscriber(
                 member_id=wish.member_id,
@@ -75,10 +135,10 @@ class AssignmentTask:
                 had=wish.had,
                 instance_id=wish.instance_id,
             )
-            for wish in self.wishes
+            for wish in wishes
         ]
-        counts = {topic.topic_id: topic.partition_count for topic in self.topics.values()}
-        closed = {topic.topic_id: topic.closed for topic in self.topics.values() if topic.closed}
+        counts = {topic.topic_id: topic.partition_count for topic in known.values()}
+        closed = {topic.topic_id: topic.closed for topic in known.values() if topic.closed}
         if not closed:
             return assign(self.assignor, members, counts)
         return {**assign_open(partial(assign, self.assignor), members, counts, closed)}
@@ -91,23 +151,39 @@ def assignment_task(
 
     `closed`: the partitions that are withheld from the group, by topic.
     """
-    known = topics.by_name
-    found = {name: known[name] for name in group.subscribed_names() if name in known}
-    return AssignmentTask(
-        assignor=assignor,
-        wishes=[
-            Wish(member_id, (member.topics, member.regex), group.target_of(member_id), member.instance_id)
-            for member_id, member in group.metadata.items()
-        ],
-        topics=_known(found, closed),
-        regexes={regex: resolved.topics for regex, resolved in group.regexes.items()},
-    )
+    return AssignmentTask(assignor, group, topics, closed)
 
 
-def _known(found: Mapping[str, TopicFacts], closed: Mapping[str, frozenset[int]]) -> dict[str, Known]:
+def topics_hash(topics: Mapping[str, Known]) -> int:
+    """Return a number that changes when one of the topics comes, goes or grows, or one is opened."""
+    if not topics:
+        return NO_TOPICS_HASH
+    found = list(map(topics.__getitem__, sorted(topics)))
+    # The bytes of id and count, in one number; without a line of Python for each.
+    ids = map(lshift, map(attrgetter("topic_id.int"), found), repeat(32))
+    numbers = map(or_, ids, map(attrgetter("partition_count"), found))
+    parts = list(map(methodcaller("to_bytes", 20, "big"), numbers))
+    if any(map(attrgetter("closed"), found)):
+        for place, topic in enumerate(found):
+            for partition in sorted(topic.closed):
+                parts[place] += partition.to_bytes(4, "big")
+    digest = blake2b(b"".join(parts), digest_size=8)
+    return int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def known_topics(
+    names: Iterable[str], by_name: Mapping[str, TopicFacts], closed: Mapping[str, frozenset[int]]
+) -> dict[str, Known]:
+    """Return those of the names that are topics, with what is withheld of them.
+
+    A thread may ask: topics that come or go meanwhile may be among them or not.
+    """
     # Without a line of Python for each: a member may name 20,000 topics.
-    ids = map(attrgetter("topic_id"), found.values())
-    known = dict(zip(found, map(Known, ids, map(attrgetter("partition_count"), found.values())), strict=True))
+    found = list(filterfalse(partial(is_, None), map(by_name.get, names)))
+    ids = map(attrgetter("topic_id"), found)
+    counts = map(attrgetter("partition_count"), found)
+    made = map(partial(tuple.__new__, Known), zip(ids, counts, repeat(frozenset()), strict=False))
+    known: dict[str, Known] = dict(zip(map(attrgetter("name"), found), made, strict=True))
     for name in known.keys() & closed.keys():
         known[name] = known[name]._replace(closed=closed[name])
     return known

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from groups.consumer_member import MemberAssignment
 from groups.context import Context
 from groups.effects import EncodedRecord, Undo
 from groups.errors import append_error
 from groups.offsets import offset_of
+from groups.ownership import Owners
 from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey
 from groups.record_schemas import GroupMetadataValue
 from groups.records import encode_record
@@ -50,8 +52,8 @@ class Changes:
                 undo()
             self._settle_offsets()
 
-    def put(self, key: Key, value: Any) -> None:
-        """Apply a record of a group and write it."""
+    def put(self, key: Key, value: Any, encoded: EncodedRecord | None = None) -> None:
+        """Apply a record of a group and write it; `encoded`: its bytes, if they are made already."""
         if isinstance(key, CurrentKey) and value is not None:
             group = self._context.consumer(key.group_id)
             if group is not None:
@@ -59,7 +61,14 @@ class Changes:
         undo = self._context.replay(key, value)
         if undo is not None:
             self._undo.append(undo)
-        self.write(key, value)
+        self.write(key, value, encoded)
+
+    def adopt(
+        self, key: CurrentKey, value: MemberAssignment, owners: Owners, encoded: EncodedRecord | None
+    ) -> None:
+        """Apply and write what a member has next, with the group's table of owners after it."""
+        self._undo.append(self._context.adopt(key, value, owners))
+        self.write(key, value, encoded)
 
     def write(self, key: Key, value: Any, encoded: EncodedRecord | None = None) -> None:
         """Write a record that has already been applied; `encoded`: its bytes, if they are made already."""

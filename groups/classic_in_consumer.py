@@ -45,10 +45,13 @@ from groups.errors import (
     RebalanceInProgress,
     UnknownMember,
 )
+from groups.ownership import held_by_others
+from groups.read_subscription import subscription_of
+from groups.sorted_names import sorted_names
 from groups.states import MemberState
 from groups.timers import TimerKey
 from groups.topics import Client
-from protocol.consumer_protocol import TopicPartition, decode_subscription
+from protocol.consumer_protocol import TopicPartition
 from protocol.error_codes import ErrorCode
 from protocol.errors import Malformed
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -121,7 +124,7 @@ def _wanted(
     if request.protocol_type != CONSUMER_PROTOCOL or not common:
         raise InconsistentProtocol(f"Member {member_id}'s protocols are not supported.")
     try:
-        subscription = decode_subscription(protocols[0][1])
+        subscription = subscription_of(request.protocols)
     except Malformed as error:
         raise InconsistentProtocol(f"Member {member_id}'s subscription cannot be read: {error}") from error
     metadata = MemberMetadata(
@@ -129,7 +132,7 @@ def _wanted(
         client_host=client.host,
         instance_id=request.group_instance_id,
         rack_id=subscription.rack_id,
-        topics=tuple(sorted(set(subscription.topics))),
+        topics=sorted_names(subscription.topics),
         rebalance_timeout_ms=rebalance_timeout_ms(request),
         classic=ClassicMetadata(request.session_timeout_ms, protocols),
     )
@@ -208,7 +211,7 @@ def _must_join(group: ConsumerGroup, member_id: str) -> bool:
     if current.state != MemberState.UNRELEASED_PARTITIONS:
         return False
     target = group.target_of(member_id)
-    return not any(group.held_by_others(member_id, topic_id, target[topic_id]) for topic_id in target)
+    return not any(held_by_others(group.owners, member_id, topic_id, target[topic_id]) for topic_id in target)
 
 
 def sync_consumer(

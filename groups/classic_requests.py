@@ -18,11 +18,13 @@ from groups.errors import (
     InconsistentProtocol,
     InvalidGroupId,
     InvalidSessionTimeout,
+    NotCoordinator,
     NotLoaded,
     UnknownMember,
 )
 from groups.topic_room import check_protocols
 from groups.topics import Client
+from protocol.consumer_protocol import prepare_versions
 from protocol.error_codes import ErrorCode
 from protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -35,6 +37,9 @@ PROTOCOL_SINCE = 5
 """From this version of SyncGroup on, members must say which protocol they think was chosen."""
 MEMBERS_SINCE = 3
 """Before this version of LeaveGroup, one member leaves, and its error is the request's."""
+
+# Now, as a thread imports this: members are read on the event loop.
+prepare_versions()
 
 LeaveReply = Callable[[LeaveGroupResponse], None]
 
@@ -58,14 +63,18 @@ def join_group(context: Context, request: JoinGroupRequest, client: Client, repl
         reply(response)
 
     try:
-        _check_group_id(context, request.group_id)
+        if not request.group_id.strip():
+            raise InvalidGroupId
         config = context.config
         shortest_ms, longest_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
         if not shortest_ms <= request.session_timeout_ms <= longest_ms:
             raise InvalidSessionTimeout
+        context.check_loaded(request.group_id)
         _join(context, request, client, answer)
     except GroupError as error:
-        answer(join_refused(error.code, "" if isinstance(error, GroupFull) else request.member_id))
+        # Source: GroupCoordinatorService.joinGroup of Kafka 4.3, also for the order of the checks.
+        named = not isinstance(error, GroupFull | NotLoaded | NotCoordinator)
+        answer(join_refused(error.code, request.member_id if named else ""))
 
 
 def _join(context: Context, request: JoinGroupRequest, client: Client, reply: JoinReply) -> None:

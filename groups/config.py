@@ -86,6 +86,9 @@ class GroupConfig:
 
     `group.consumer.assignment.interval.ms` is Kafka's name for it (default there: 1,000)."""
 
+    kawal_offsets_max_bytes: int = 128 << 20
+    """Memory for the offsets of all groups; see offset_room.py."""
+
     kawal_group_max_bytes: int = 32 << 20
     """Memory for the members of one group; see memory.py."""
 

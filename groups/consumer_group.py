@@ -7,15 +7,15 @@ in any order, as compaction leaves them: a member exists once its metadata is th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from groups.activity import Activity
-from groups.assignment import NO_PARTITIONS, NOTHING, Assignment, Partition
+from groups.assignment import NOTHING, Assignment, Partition
 from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.effects import Undo
 from groups.name_counts import forget_names
+from groups.ownership import Owners, check_sole_owner, disown, own
 from groups.record_keys import (
     CurrentKey,
     GroupEpoch,
@@ -54,11 +54,13 @@ class ConsumerGroup:
         "current",
         "epoch",
         "group_id",
+        "held_changes",
         "instances",
         "metadata",
         "metadata_hash",
         "owners",
         "regexes",
+        "stepping",
         "target",
         "target_epoch",
         "target_ms",
@@ -78,7 +80,8 @@ class ConsumerGroup:
         self.classic_count = 0  # the members that speak the classic protocol
         self.instances: dict[str, str] = {}  # instance id -> member id
         # What members have or are giving up, by topic and partition.
-        self.owners: dict[UUID, dict[int, str]] = {}
+        self.owners: Owners = {}
+        self.held_changes = 0  # how often what a member has was changed: as long as it stays, `owners` does
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
         self._names: Counter[str] = Counter()  # the subscriptions that name a topic
         self._all_names: frozenset[str] | None = None  # these names, until one comes or goes
@@ -87,6 +90,8 @@ class ConsumerGroup:
         self.assigned_ms: int | None = None  # when the last target was computed, monotonic
         # While a thread computes the target: what to call when it is stored.
         self.assigning: list[Callable[[], None]] | None = None
+        # While a thread works out what a member with very much gets next: what to call when that is over.
+        self.stepping: list[Callable[[], None]] | None = None
 
     # --- questions ------------------------------------------------------------------------------------------
 
@@ -144,6 +149,8 @@ class ConsumerGroup:
         """Return all topics that any member subscribes to."""
         if self._all_names is None:
             self._all_names = frozenset(self._names)
+        if not self.regexes:
+            return self._all_names
         wanted = {regex for _, regex in self._subscriptions if regex in self.regexes}
         return self._all_names.union(*(self.regexes[regex].topics for regex in wanted))
 
@@ -154,11 +161,6 @@ class ConsumerGroup:
     def owner(self, partition: Partition) -> str | None:
         """Return the member that has the partition or has not given it up yet."""
         return self.owners.get(partition[0], {}).get(partition[1])
-
-    def held_by_others(self, member_id: str, topic_id: UUID, indexes: Set[int]) -> set[int]:
-        """Return those of a topic's partitions that other members have or have not given up yet."""
-        owners = self.owners.get(topic_id, {})
-        return {index for index in indexes & owners.keys() if owners[index] != member_id}
 
     # --- changes --------------------------------------------------------------------------------------------
 
@@ -234,49 +236,40 @@ class ConsumerGroup:
 
     def _forget_names(self, names: tuple[str, ...]) -> None:
         self._all_names = None
-        forget_names(self._names, names)
+        if self._subscriptions:
+            forget_names(self._names, names)
+        else:
+            self._names.clear()
 
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)
-        if old is not None:
-            self._disown(member_id, old, value)
+        self.held_changes += 1
+        if old is not None and (value is not None or len(self.current) > 1):
+            disown(self.owners, member_id, old, value)
         if value is None:
             self.current.pop(member_id, None)
+            if not self.current:
+                # Not one by one: the last member may have had 20,000 topics.
+                self.owners.clear()
         else:
             self.current[member_id] = value
-            for held in (value.assigned, value.revoking):
-                for topic_id, indexes in held.items():
-                    self.owners.setdefault(topic_id, {}).update(dict.fromkeys(indexes, member_id))
+            own(self.owners, member_id, value)
         return lambda: _ignore(self._set_current(member_id, old))
 
-    def _disown(self, member_id: str, old: MemberAssignment, new: MemberAssignment | None) -> None:
-        """Take from the member what it neither has nor gives up any more."""
-        kept = () if new is None else (new.assigned, new.revoking)
-        for held in (old.assigned, old.revoking):
-            for topic_id, epochs in held.items():
-                owners = self.owners.get(topic_id, {})
-                lost: Set[int] = epochs.keys()
-                for other in kept:
-                    # Set by set: one member may have 100,000 partitions, and lose one.
-                    lost = lost - other.get(topic_id, NO_PARTITIONS).keys()
-                for index in lost:
-                    if owners.get(index) == member_id:
-                        del owners[index]
-                if not owners:
-                    self.owners.pop(topic_id, None)
+    def adopt(self, member_id: str, value: MemberAssignment, owners: Owners) -> Undo:
+        """Apply a member's next assignment, with the table of owners after it; return what undoes it.
+
+        The table must be made of the present one (`owners_after`).
+        """
+        old = self.current.get(member_id)
+        self.held_changes += 1
+        self.current[member_id] = value
+        self.owners = owners
+        return lambda: _ignore(self._set_current(member_id, old))
 
     def check_sole_owner(self, member_id: str, value: MemberAssignment) -> None:
         """Fail if the member would get what another has not given up, which must never happen."""
-        old = self.assignment(member_id)
-        for held in (value.assigned, value.revoking):
-            for topic_id, indexes in held.items():
-                had, gave = (part.get(topic_id, NO_PARTITIONS) for part in (old.assigned, old.revoking))
-                added: Set[int] = set() if indexes is had else indexes.keys() - had.keys() - gave.keys()
-                taken = self.held_by_others(member_id, topic_id, added)
-                assert not taken, (
-                    f"group {self.group_id!r}: partitions {sorted(taken)} of topic {topic_id}, which other "
-                    f"members have, given to {member_id!r}"
-                )
+        check_sole_owner(self.owners, member_id, self.assignment(member_id), value)
 
 
 def _put(table: dict[str, Any], key: str, value: Any) -> Undo:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
-from groups.assignment import EpochAssignment, same_partitions
 from groups.changes import Changes, nothing
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_leave import leave
 from groups.consumer_member import AWAY_EPOCH, JOINING_EPOCH, LEAVING_EPOCH, MemberMetadata
 from groups.consumer_members import check_epoch, check_size, new_member_id, replace_static, set_metadata
-from groups.consumer_sessions import heartbeat_interval_ms, note_beat, reconcile, start_session
+from groups.consumer_sessions import heartbeat_interval_ms, note_beat, start_session, take_step
 from groups.consumer_target import assign_when_due, bump_unless_assigned
 from groups.context import Context
 from groups.errors import (
@@ -28,7 +28,9 @@ from groups.errors import (
     UnreleasedInstance,
     UnsupportedAssignor,
 )
+from groups.next_step import LargeStep, NextStep
 from groups.reconciliation import Owned
+from groups.sorted_names import sorted_names
 from groups.topic_room import check_topics
 from groups.topics import Client
 from groups.upgrade import consumer_group_for
@@ -37,11 +39,13 @@ from protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 
 UNCHANGED_MS = -1
 """A rebalance timeout that was not sent."""
+
+OUTDATED_MAX: Final = 3
+"""The steps that may be worked out in vain; the next one is taken at once, as its group may always change."""
 
 Reply = Callable[[ConsumerGroupHeartbeatResponse], None]
 
@@ -135,7 +139,8 @@ class Beat:
     """A heartbeat whose member is known, and what is still to be done for it."""
 
     __slots__ = (
-        "_answered", "_client", "_context", "_member_id", "_owned", "_reply", "_request", "resubscribed",
+        "_answered", "_client", "_context", "_member_id", "_outdated", "_owned", "_reply", "_request",
+        "resubscribed",
     )  # fmt: skip
 
     def __init__(
@@ -154,6 +159,7 @@ class Beat:
         self._member_id = member_id
         self._owned = owned
         self._answered = False
+        self._outdated = 0
         self.resubscribed = False
 
     def refuse(self, code: ErrorCode, message: str | None = None) -> None:
@@ -184,23 +190,51 @@ class Beat:
 
         Raises: FencedMemberEpoch.
         """
-        context, member_id = self._context, self._member_id
-        before = group.assignment(member_id).assigned
-        reconcile(context, changes, group, member_id, self._owned, resubscribed=self.resubscribed)
-        start_session(context, group, member_id)
-        after = group.assignment(member_id).assigned
-        moved, full = not same_partitions(before, after), _is_full(self._request)
+        context = self._context
+        tells = self._request.member_epoch == JOINING_EPOCH or _is_full(self._request)
+        step = NextStep(
+            context, group, self._member_id, self._owned, resubscribed=self.resubscribed, tells=tells
+        )
+        start_session(context, group, self._member_id)
+        if step.is_large and self._outdated < OUTDATED_MAX:
+            if group.stepping is None:
+                LargeStep(step, self._stepped).begin()
+            else:
+                group.stepping.append(self.go_on)
+            changes.commit(nothing, self.refuse)
+            return
+        step.work_out()
+        self._take(changes, step)
+
+    def _stepped(self, step: NextStep, error: Exception | None) -> None:
+        """Go on when a thread has worked out a step, or with another one if that is out of date."""
+        if not step.is_current():
+            self._outdated += 1
+            self.go_on()
+        elif isinstance(error, GroupError):
+            self.refuse(error.code, error.message)
+        elif error is not None:
+            self.refuse(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise error
+        elif not self._answered:
+            with Changes(self._context, step.group.group_id) as changes:
+                self._take(changes, step)
+
+    def _take(self, changes: Changes, step: NextStep) -> None:
+        """Let the member take the step, and answer once that is stored."""
+        context, group, member_id = self._context, step.group, self._member_id
+        take_step(changes, step)
         note_beat(
             context, group, member_id, self._client,
-            polled=full, subscribed=self.resubscribed, moved=moved,
+            polled=_is_full(self._request), subscribed=self.resubscribed, moved=step.has_moved,
         )  # fmt: skip
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
-            member_epoch=group.assignment(member_id).epoch,
+            member_epoch=step.found.epoch,
             heartbeat_interval_ms=heartbeat_interval_ms(context, group.group_id),
         )
-        if self._request.member_epoch == JOINING_EPOCH or full or moved:
-            response.assignment = Assignment(topic_partitions=_on_the_wire(after))
+        if step.on_the_wire is not None:
+            response.assignment = Assignment(topic_partitions=step.on_the_wire)
         changes.commit(lambda: self._reply(response), self.refuse)
 
 
@@ -263,7 +297,7 @@ def _wanted(
     if request.server_assignor is not None:
         changed = replace(changed, assignor=request.server_assignor)
     if request.subscribed_topic_names is not None:
-        changed = replace(changed, topics=tuple(sorted(set(request.subscribed_topic_names))))
+        changed = replace(changed, topics=sorted_names(request.subscribed_topic_names))
     if request.subscribed_topic_regex is not None:
         changed = replace(changed, regex=request.subscribed_topic_regex)
     return changed
@@ -275,10 +309,3 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return (
         request.rebalance_timeout_ms != UNCHANGED_MS and subscribes and request.topic_partitions is not None
     )
-
-
-def _on_the_wire(assigned: EpochAssignment) -> list[TopicPartitions]:
-    return [
-        TopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
-        for topic_id, partitions in assigned.items()
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
 
 from groups.activity import Activity
 from groups.changes import Changes, nobody, nothing
@@ -13,8 +12,8 @@ from groups.consumer_target import assign_when_due, bump
 from groups.context import Context
 from groups.downgrade import can_become_classic, to_classic
 from groups.lost import LostConsumer
-from groups.reconciliation import Owned, next_assignment
-from groups.record_keys import CurrentKey
+from groups.next_step import NextStep
+from groups.reconciliation import Owned
 from groups.states import MemberState
 from groups.timers import TimerKey
 from groups.topics import Client
@@ -126,27 +125,21 @@ def reconcile(
 
     Raises: FencedMemberEpoch.
     """
-    if group.reconciled(member_id) and not resubscribed:
-        return
-    member = group.metadata[member_id]
-    current = group.assignment(member_id)
-    found = next_assignment(
-        current,
-        target=group.target_of(member_id),
-        target_epoch=group.target_epoch,
-        topics=context.topic_ids(group.names((member.topics, member.regex))),
-        owned=owned,
-        held_by_others=partial(group.held_by_others, member_id),
-    )
-    if found is current:
-        return
-    changes.put(CurrentKey(group.group_id, member_id), found)
-    if member.classic is not None:
+    step = NextStep(context, group, member_id, owned, resubscribed=resubscribed, tells=False)
+    step.work_out()
+    take_step(changes, step)
+
+
+def take_step(changes: Changes, step: NextStep) -> None:
+    """Let a member take a step, and give it time to give up what it must."""
+    step.take(changes)
+    if step.found is step.before or step.member.classic is not None:
         return  # Classic members have a limit for each of their steps instead.
-    if found.state == MemberState.UNREVOKED_PARTITIONS:
-        remove_after(context, group.group_id, member_id, "revoke", member.rebalance_timeout_ms)
+    context, group_id, member_id = step.context, step.group.group_id, step.member_id
+    if step.found.state == MemberState.UNREVOKED_PARTITIONS:
+        remove_after(context, group_id, member_id, "revoke", step.member.rebalance_timeout_ms)
     else:
-        cancel_timer(context, group.group_id, member_id, "revoke")
+        cancel_timer(context, group_id, member_id, "revoke")
 
 
 def arm(context: Context, group: ConsumerGroup) -> None:

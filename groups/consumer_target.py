@@ -13,22 +13,31 @@ makes the next target.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 
 from groups.assignment import Assignment
-from groups.assignment_task import NONE_CLOSED, assignment_task
+from groups.assignment_task import (
+    NAMES_AT_ONCE,
+    NO_TOPICS_HASH,
+    NONE_CLOSED,
+    AssignmentTask,
+    assignment_task,
+    known_topics,
+    topics_hash,
+)
 from groups.assignors import preferred
 from groups.changes import Changes, nobody, nothing
 from groups.config import GroupConfig
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
+from groups.effects import EncodedRecord
 from groups.large_target import LargeTarget, MemberTarget
 from groups.record_keys import GroupEpoch, GroupEpochKey, TargetEpoch, TargetEpochKey, TargetKey
+from groups.records import encode_record
 from groups.split_gates import withheld_by_topic
 from groups.timers import TimerKey
 
-NOT_ASSIGNED_HERE = 0
-"""The hash of no topics: none that the group subscribes to exists, or none was looked up so far."""
+NOT_ASSIGNED_HERE = NO_TOPICS_HASH
+"""The hash of a group whose topics were not looked up: it was a classic one, or a thread is to do it."""
 
 FIRST_EPOCH_WITH_TOPICS = 2
 """A group begins in epoch 1, or in 2 if its first subscription names topics, as in Kafka."""
@@ -41,19 +50,7 @@ def metadata_hash(
 
     `closed`: the partitions that are withheld from the group, by topic.
     """
-    known = context.topics.by_name
-    # Names of no topics are left out first: 20,000 of them take 7 ms to sort.
-    found = [known[name] for name in sorted(names & known.keys())]
-    if not found:
-        return NOT_ASSIGNED_HERE
-    # The bytes of id and count, in one number: a member may name 20,000 topics.
-    parts = [(topic.topic_id.int << 32 | topic.partition_count).to_bytes(20, "big") for topic in found]
-    if closed:
-        for place, topic in enumerate(found):
-            for partition in sorted(closed.get(topic.name, ())):
-                parts[place] += partition.to_bytes(4, "big")
-    digest = blake2b(b"".join(parts), digest_size=8)
-    return int.from_bytes(digest.digest(), "big", signed=True)
+    return topics_hash(known_topics(names, context.topics.by_name, closed))
 
 
 def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
@@ -62,8 +59,10 @@ def bump(context: Context, changes: Changes, group: ConsumerGroup) -> None:
     epoch = group.epoch + 1
     if names:
         epoch = max(epoch, FIRST_EPOCH_WITH_TOPICS)
-    closed = withheld_by_topic(context, group.group_id, names)
-    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, metadata_hash(context, names, closed)))
+    found = NOT_ASSIGNED_HERE
+    if len(names) <= NAMES_AT_ONCE:
+        found = metadata_hash(context, names, withheld_by_topic(context, group.group_id, names))
+    changes.put(GroupEpochKey(group.group_id), GroupEpoch(epoch, found))
     context.counts["rebalances"] += 1
 
 
@@ -76,12 +75,37 @@ def bump_unless_assigned(context: Context, changes: Changes, group: ConsumerGrou
         bump_if_topics_changed(context, changes, group)
 
 
-def bump_if_topics_changed(context: Context, changes: Changes, group: ConsumerGroup) -> None:
-    """Count a change if the topics that the group subscribes to have changed."""
+def bump_if_topics_changed(
+    context: Context, changes: Changes, group: ConsumerGroup, *, affected: bool | None = None
+) -> None:
+    """Count a change if the topics that the group subscribes to have changed.
+
+    `affected`: whether one of them is among those that have, None if that is not known.
+    """
     names = group.subscribed_names()
+    if len(names) > NAMES_AT_ONCE:
+        if _may_have_changed(context, group, names, affected):
+            bump(context, changes, group)
+        return
     closed = withheld_by_topic(context, group.group_id, names)
     if metadata_hash(context, names, closed) != group.metadata_hash:
         bump(context, changes, group)
+
+
+def _may_have_changed(
+    context: Context, group: ConsumerGroup, names: frozenset[str], affected: bool | None
+) -> bool:
+    """Whether the topics of a group with very many of them may have changed since its last target."""
+    if group.metadata_hash == NOT_ASSIGNED_HERE:
+        if group.assigning is not None:
+            return bool(affected)  # A thread may have looked at them before the change.
+        if group.target_epoch != group.epoch:
+            return False  # The next target looks at them.
+        return not context.topics.by_name.keys().isdisjoint(names)
+    if affected is not None:
+        return affected
+    closed = withheld_by_topic(context, group.group_id, names)
+    return metadata_hash(context, names, closed) != group.metadata_hash
 
 
 def assign_when_due(context: Context, changes: Changes, group: ConsumerGroup) -> bool:
@@ -123,17 +147,29 @@ def _assign(context: Context, changes: Changes, group: ConsumerGroup) -> bool:
     closed = withheld_by_topic(context, group.group_id, group.subscribed_names())
     task = assignment_task(assignor_of(context.config, group), group, context.topics, closed)
     if task.weight > context.weight_max:
-        ConsumerTarget(context, group).begin(task.run, changes)
+        ConsumerTarget(context, group, task).begin(task.run, changes)
         return True
-    _put_targets(changes, group, task.run().items())
+    _put_targets(changes, group, task.run().items(), {})
+    _put_hash(changes, group, task)
     changes.put(TargetEpochKey(group.group_id), TargetEpoch(group.epoch, context.wall_ms))
     return False
 
 
-def _put_targets(changes: Changes, group: ConsumerGroup, targets: Iterable[tuple[str, Assignment]]) -> None:
+def _put_targets(
+    changes: Changes,
+    group: ConsumerGroup,
+    targets: Iterable[tuple[str, Assignment]],
+    encoded: Mapping[str, EncodedRecord],
+) -> None:
     for member_id, target in targets:
         if group.target.get(member_id) != target and member_id in group.metadata:
-            changes.put(TargetKey(group.group_id, member_id), target)
+            changes.put(TargetKey(group.group_id, member_id), target, encoded.get(member_id))
+
+
+def _put_hash(changes: Changes, group: ConsumerGroup, task: AssignmentTask) -> None:
+    """Write the hash of the topics that were assigned, unless it was known before."""
+    if group.metadata_hash == NOT_ASSIGNED_HERE and (found := task.metadata_hash()) != NOT_ASSIGNED_HERE:
+        changes.put(GroupEpochKey(group.group_id), GroupEpoch(group.epoch, found))
 
 
 class ConsumerTarget(LargeTarget[ConsumerGroup]):
@@ -142,15 +178,23 @@ class ConsumerTarget(LargeTarget[ConsumerGroup]):
     AT_ONCE = 100  # at about 20 us each
     TIMER = "store"
 
+    def __init__(self, context: Context, group: ConsumerGroup, task: AssignmentTask) -> None:
+        super().__init__(context, group)
+        self._task = task
+
     def is_there(self) -> bool:
         """Whether the group was not deleted, converted, or loaded again."""
         return self.context.consumer(self.group.group_id) is self.group
+
+    def encode(self, member_id: str, target: Assignment) -> EncodedRecord:
+        """Return the record of a member's target."""
+        return encode_record(TargetKey(self.group.group_id, member_id), target)
 
     def store(self, some: Sequence[MemberTarget], *, is_last: bool) -> None:
         """Write what differs from the last target."""
         with Changes(self.context, self.group.group_id) as changes:
             changes.on_undo(self.make_void)
-            _put_targets(changes, self.group, some)
+            _put_targets(changes, self.group, some, self.encoded)
             if is_last:
                 self._put_epoch(changes)
             changes.commit(nothing, nobody)
@@ -158,6 +202,8 @@ class ConsumerTarget(LargeTarget[ConsumerGroup]):
     def _put_epoch(self, changes: Changes) -> None:
         group = self.group
         changes.put(TargetEpochKey(group.group_id), TargetEpoch(self.epoch, self.context.wall_ms))
+        if group.epoch == self.epoch:
+            _put_hash(changes, group, self._task)
         if group.epoch == self.epoch and group.metadata.keys() != self.found.keys():
             # A static member came back under another id.
             bump(self.context, changes, group)

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from itertools import filterfalse
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from groups.classic_group import ClassicGroup
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
+from groups.consumer_member import MemberAssignment
 from groups.effects import Done, Journal, Undo
-from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotLoaded
+from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator, NotLoaded
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
 from groups.misread import MisreadRecords
 from groups.offload import Offload
+from groups.offset_room import OffsetRoom
 from groups.offsets import OffsetTable
-from groups.record_keys import ClassicGroupKey, Key, OffsetKey, partition_for
+from groups.ownership import Owners
+from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey, partition_for
 from groups.regexes import RegexIndex
 from groups.split_facts import NO_SPLITS, SplitFacts
 from groups.staged_offsets import StagedOffsets
@@ -81,6 +87,7 @@ class Context:
         "changed_topics",
         "config",
         "counts",
+        "elsewhere",
         "follow_gates",
         "gated",
         "groups",
@@ -92,6 +99,7 @@ class Context:
         "misread",
         "now_ms",
         "offload",
+        "offset_room",
         "offsets",
         "quarantined",
         "random",
@@ -134,11 +142,14 @@ class Context:
         self.share_groups: Mapping[str, object] = {}
         self.offsets = OffsetTable()
         self.staged = StagedOffsets()
+        self.offset_room = OffsetRoom(self.offsets, self.staged)
         self.timers = Timers()
         self.journal = Journal()
         self.regexes = RegexIndex(topics)
         self.changed_topics: set[str] = set()
         self.loaded: set[int] = set()
+        # Those that another node leads; they count as loaded.
+        self.elsewhere: Collection[int] = frozenset()
         # Groups with records in partitions that are being loaded.
         self.replayed: set[str] = set()
         self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
@@ -165,6 +176,10 @@ class Context:
             count = self._rows_between(key.topic, key.partition, start, end)
         self.offsets.count_rows(key, count, self.wall_ms)
 
+    def has_memory(self, key: OffsetKey, value: bytes) -> bool:
+        """Whether there is room for an offset."""
+        return self.offset_room.has(key, value, self.config.kawal_offsets_max_bytes)
+
     def settings(self, group_id: str) -> GroupSettings:
         """Return the settings of a group that differ from the broker's."""
         return self._settings(group_id)
@@ -176,12 +191,15 @@ class Context:
         return partition_for(group_id, self.config.offsets_topic_num_partitions)
 
     def check_loaded(self, group_id: str) -> None:
-        """Check that the group's partition is loaded.
+        """Check that the group's partition is loaded, and served here.
 
-        Raises: NotLoaded; CoordinatorNotAvailable for a group that could not be.
+        Raises: NotLoaded; NotCoordinator; CoordinatorNotAvailable for a group that could not be.
         """
-        if self.partition(group_id) not in self.loaded:
+        partition = self.partition(group_id)
+        if partition not in self.loaded:
             raise NotLoaded
+        if partition in self.elsewhere:
+            raise NotCoordinator
         if group_id in self.quarantined:
             raise CoordinatorNotAvailable(f"group {group_id!r} is quarantined: {self.quarantined[group_id]}")
 
@@ -223,8 +241,9 @@ class Context:
 
     def topic_ids(self, names: Collection[str]) -> set[UUID]:
         """Return the ids of those topics that exist."""
-        known = self.topics.by_name
-        return {known[name].topic_id for name in names if name in known}
+        # Without a line of Python for each: a member may have 20,000. One look-up of each: a thread may ask.
+        found = filterfalse(partial(is_, None), map(self.topics.by_name.get, names))
+        return set(map(attrgetter("topic_id"), found))
 
     # --- records --------------------------------------------------------------------------------------------
 
@@ -282,6 +301,14 @@ class Context:
 
     def _replay(self, group: ConsumerGroup, key: ConsumerGroupKey, value: Any) -> Undo:
         undo = group.replay(key, value)
+        count_record(self.memory, group, key)
+        return _both(undo, lambda: count_record(self.memory, group, key))
+
+    def adopt(self, key: CurrentKey, value: MemberAssignment, owners: Owners) -> Undo:
+        """Apply what a member has next, with its group's table of owners after it."""
+        group = self.consumer(key.group_id)
+        assert group is not None, f"a step of a member of group {key.group_id!r}, which does not exist"
+        undo = group.adopt(key.member_id, value, owners)
         count_record(self.memory, group, key)
         return _both(undo, lambda: count_record(self.memory, group, key))
 

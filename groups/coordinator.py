@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Final
 
 from groups import (
     classic_requests,
+    copies,
     deletion,
     describe,
     loading,
@@ -55,7 +56,7 @@ from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, every_offset, no_settings
-from groups.display import Display
+from groups.display import SHARE_MODULE, Display
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
 from groups.fetchers import fetched_by
@@ -64,6 +65,7 @@ from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Offload, run_here
 from groups.offsets import Committed
 from groups.record_keys import is_share_record
+from groups.regexes import RegexIndex
 from groups.share.config import ShareGroupConfig, kafkas_defaults
 from groups.split_facts import NO_SPLITS, SplitFacts
 from groups.topic_changes import topics_changed
@@ -177,6 +179,10 @@ class Coordinator(Display):
 
     # --- loading --------------------------------------------------------------------------------------------
 
+    def needs_module(self, key: bytes | memoryview) -> str:
+        """Return the name of a module that replaying a record imports; "": none."""
+        return SHARE_MODULE if not self._shares and is_share_record(key) else ""
+
     def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
         """Apply one stored record of a partition that is being loaded; no further steps are needed."""
         if is_share_record(key):
@@ -201,6 +207,14 @@ class Coordinator(Display):
         for share in self._shares:
             share.loaded(partitions)
 
+    def leave_to_others(self, partitions: Collection[int]) -> None:
+        """Have requests for the groups of these partitions refused: another node coordinates them."""
+        self._context.elsewhere = frozenset(partitions)
+
+    def coordinates(self, partition: int) -> bool:
+        """Whether the groups of a partition are served here, once they are loaded."""
+        return partition not in self._context.elsewhere
+
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; requests that wait for their groups get NOT_COORDINATOR or the like."""
         loading.unload(self._at(now_ms), partitions)
@@ -212,7 +226,7 @@ class Coordinator(Display):
 
         Once all are durable, every record that was in the partition before the first is superfluous.
         """
-        yield from loading.snapshot(self._context, partition, records_max)
+        yield from copies.snapshot(self._context, partition, records_max)
         for share in self._shares:
             yield from share.snapshot(partition)
 
@@ -294,6 +308,11 @@ class Coordinator(Display):
             consumer_group_heartbeat(self._at(now_ms), request, client, reply)
         except GroupError as error:
             reply(refused(error.code, error.message))
+
+    @property
+    def regexes(self) -> RegexIndex:
+        """The topics that match the patterns in use."""
+        return self._context.regexes
 
     # --- offsets --------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_member import NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.consumer_target import assignor_of
 from groups.context import Context
-from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NotLoaded
+from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NotCoordinator, NotLoaded
 from groups.repeats import Repeats
 from groups.states import GroupState
 from groups.topics import Topics
@@ -110,7 +110,8 @@ def describe_groups(
             repeats.check(group_id, context.memory.group_bytes(group_id))
             groups.append((yield from _describe_classic(context, group_id)))
         except GroupError as error:
-            described = _blank(group_id, GroupState.DEAD)
+            is_elsewhere = isinstance(error, NotLoaded | NotCoordinator)
+            described = _blank(group_id, "" if is_elsewhere else GroupState.DEAD.value)
             if version >= NOT_FOUND_ERROR_SINCE or not isinstance(error, GroupNotFound):
                 described.error_code = error.code
                 described.error_message = error.message if version >= NOT_FOUND_ERROR_SINCE else None
@@ -118,9 +119,9 @@ def describe_groups(
     return DescribeGroupsResponse(groups=groups)
 
 
-def _blank(group_id: str, state: GroupState) -> DescribedGroup:
+def _blank(group_id: str, state: str) -> DescribedGroup:
     return DescribedGroup(
-        group_id=group_id, group_state=state.value, protocol_type="", protocol_data="", members=[]
+        group_id=group_id, group_state=state, protocol_type="", protocol_data="", members=[]
     )
 
 
@@ -131,7 +132,7 @@ def _describe_classic(context: Context, group_id: str) -> Steps[DescribedGroup]:
         raise GroupNotFound(f"Group {group_id} not found.")
     if isinstance(group, ConsumerGroup):
         raise GroupNotFound(f"Group {group_id} is not a classic group.")
-    described = _blank(group_id, GroupState.EMPTY if group is None else group.state)
+    described = _blank(group_id, (GroupState.EMPTY if group is None else group.state).value)
     if group is None:
         return described
     stable = group.state == GroupState.STABLE

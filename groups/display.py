@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from groups import show
 from groups.context import Context
@@ -15,8 +15,13 @@ from groups.share.config import ShareGroupConfig
 from groups.silent import remove_silent
 
 if TYPE_CHECKING:
+    from groups.offset_room import OffsetRoom
     from groups.share.membership import DeleteOrder, InitOrder
     from groups.share.service import ShareService
+
+
+SHARE_MODULE: Final = "groups.share.service"
+"""What share groups are kept in."""
 
 
 class Display:
@@ -46,6 +51,11 @@ class Display:
     def take_share_orders(self) -> list[InitOrder | DeleteOrder]:
         """Return the states of share groups to make and to delete since the last call."""
         return [order for share in self._shares for order in share.take_orders()]
+
+    @property
+    def offset_room(self) -> OffsetRoom:
+        """The memory of committed offsets."""
+        return self._context.offset_room
 
     # --- all groups -----------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class CoordinatorNotAvailable(GroupError):
 
 
 class NotCoordinator(GroupError):
-    """The group was unloaded while the request waited."""
+    """Another node coordinates the group, or it was unloaded while the request waited."""
 
     code = ErrorCode.NOT_COORDINATOR
 

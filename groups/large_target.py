@@ -11,12 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from groups.assignment import Assignment
 from groups.context import Context
-from groups.effects import Undo
+from groups.effects import EncodedRecord, Undo
 from groups.timers import TimerKey
+
+TOPICS_AT_ONCE: Final = 200
+"""The topics of a target whose record is written without a thread."""
 
 MemberTarget = tuple[str, Assignment]
 """A member, and the partitions that it is to have."""
@@ -52,6 +55,8 @@ class LargeTarget(ABC, Generic[GroupT]):
         self.group = group
         self.epoch = group.epoch
         self.found: dict[str, Assignment] = {}
+        # The records of targets with very many topics, which take 1 us for each.
+        self.encoded: dict[str, EncodedRecord] = {}
         self._left: Iterator[MemberTarget] = iter(())
         self._is_void = False
 
@@ -64,6 +69,10 @@ class LargeTarget(ABC, Generic[GroupT]):
         """Write the targets of some members, with the last ones the epoch; `make_void` undoes it."""
 
     @abstractmethod
+    def encode(self, member_id: str, target: Assignment) -> EncodedRecord:
+        """Return the record of a member's target; a thread asks."""
+
+    @abstractmethod
     def assign_next(self) -> None:
         """Begin the next target, if it is due."""
 
@@ -71,7 +80,14 @@ class LargeTarget(ABC, Generic[GroupT]):
         """Have it computed by `run`; it is void if the changes that it follows are undone."""
         self.group.assigning = []
         changes.on_undo(self.make_void)
-        self.context.offload(lambda: self.found.update(run()), self._computed)
+        self.context.offload(lambda: self._compute(run), self._computed)
+
+    def _compute(self, run: Callable[[], dict[str, Assignment]]) -> None:
+        """Do what a thread does."""
+        self.found.update(run())
+        for member_id, target in self.found.items():
+            if len(target) > TOPICS_AT_ONCE:
+                self.encoded[member_id] = self.encode(member_id, target)
 
     def make_void(self) -> None:
         """Let it come to nothing."""

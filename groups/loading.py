@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 
 from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
@@ -12,31 +12,17 @@ from groups.classic_rebalance import prepare
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import arm as arm_consumer
 from groups.context import Context
-from groups.effects import EncodedRecord, StagedRecords, Stamp
-from groups.offsets import OffsetTable, unreadable
+from groups.effects import Stamp
+from groups.offsets import unreadable
 from groups.record_keys import (
-    ClassicGroupKey,
-    CurrentKey,
-    GroupEpoch,
-    GroupEpochKey,
-    Key,
-    MemberKey,
     OffsetKey,
-    RegexKey,
-    TargetEpoch,
-    TargetEpochKey,
-    TargetKey,
 )
-from groups.records import decode_record, encode_record
+from groups.records import decode_record
 from groups.topic_changes import follow_since_start, refresh
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
 logger = logging.getLogger("kawal.groups")
-
-GROUPS_LOOKED_AT = 1_000
-"""The groups that a snapshot checks at a time, in some 5 ms, for those of its partition."""
-
 
 TOLD_MAX = 10
 """Records without a readable key that are named in the log; a client may have written a million."""
@@ -195,64 +181,3 @@ def unload(context: Context, partitions: Collection[int]) -> None:
         context.misread.forget_partition(partition)
     for go_on in waiting:
         go_on()
-
-
-# --- rewriting ----------------------------------------------------------------------------------------------
-
-
-def snapshot(context: Context, partition: int, records_max: int) -> Iterator[list[EncodedRecord]]:
-    """Yield lists of records that together make up the present state of a partition.
-
-    Each list must be appended before anything else is done. Between two lists the caller may do as it likes:
-    each shows the state at its own time, and later changes are appended after it anyway. Values on their way
-    to the disk are included as last written. A list holds `records_max` offsets at most, or all metadata of
-    one group; it may be empty, so that the search for groups does not take long at a time, either.
-    """
-    for stamp, staged in context.staged.of_partition(partition, records_max):
-        yield StagedRecords(stamp, [encode_record(key, value) for key, value in staged])
-    group_ids = dict.fromkeys([*context.groups, *context.offsets.newest_groups()])
-    for number, group_id in enumerate(group_ids):
-        if number % GROUPS_LOOKED_AT == GROUPS_LOOKED_AT - 1:
-            yield []
-        if context.partition(group_id) != partition:
-            continue
-        group = context.groups.get(group_id)
-        if group is not None:
-            yield [encode_record(key, value) for key, value in _group_records(group)]
-        yield from _offset_slices(context.offsets, group_id, records_max)
-
-
-def _offset_slices(offsets: OffsetTable, group_id: str, records_max: int) -> Iterator[list[EncodedRecord]]:
-    keys: list[OffsetKey] = []
-    for topic in offsets.newest_topics(group_id):
-        for partition in sorted(offsets.partitions(group_id, topic)):
-            keys.append(OffsetKey(group_id, topic, partition))
-            if len(keys) >= records_max:
-                yield list(_offset_records(offsets, keys))
-                keys.clear()
-    yield list(_offset_records(offsets, keys))
-
-
-def _offset_records(offsets: OffsetTable, keys: Iterable[OffsetKey]) -> Iterator[EncodedRecord]:
-    for key in keys:
-        value = offsets.newest(key)
-        if value is not None:
-            yield encode_record(key, value)
-
-
-def _group_records(group: ClassicGroup | ConsumerGroup) -> Iterator[tuple[Key, object]]:
-    group_id = group.group_id
-    if isinstance(group, ClassicGroup):
-        if group.written is not None:
-            yield ClassicGroupKey(group_id), group.written
-        return
-    for member_id, metadata in group.metadata.items():
-        yield MemberKey(group_id, member_id), metadata
-    for regex, resolved in group.regexes.items():
-        yield RegexKey(group_id, regex), resolved
-    yield GroupEpochKey(group_id), GroupEpoch(group.epoch, group.metadata_hash)
-    for member_id, target in group.target.items():
-        yield TargetKey(group_id, member_id), target
-    yield TargetEpochKey(group_id), TargetEpoch(group.target_epoch, group.target_ms)
-    for member_id, current in group.current.items():
-        yield CurrentKey(group_id, member_id), current

@@ -111,7 +111,7 @@ def _fail(items: list[Item], code: ErrorCode) -> None:
 
 
 def _write(context: Context, changes: Changes, request: OffsetCommitRequest, item: Item) -> bool:
-    """Write one offset; False if its metadata is too long, or the topic has no room for the group."""
+    """Write one offset; False if its metadata is too long, or there is no room in the topic or at all."""
     topic, asked, answer = item
     if not has_room(context, request.group_id, topic.name):
         answer.error_code = ErrorCode.POLICY_VIOLATION
@@ -132,7 +132,11 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
         else min(wall_ms + retention_ms, INT64_MAX),
     )
     key = OffsetKey(request.group_id, topic.name, asked.partition_index)
-    changes.offset(key, committed_bytes(committed))
+    value = committed_bytes(committed)
+    if not context.has_memory(key, value):
+        answer.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return False
+    changes.offset(key, value)
     return True
 
 

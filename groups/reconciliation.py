@@ -8,7 +8,7 @@ Source: KIP-848, section "Reconciliation"; Kafka 4.3's CurrentAssignmentBuilder.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import replace
 from uuid import UUID
 
@@ -21,7 +21,6 @@ from groups.assignment import (
     of_topics,
     touches,
     union,
-    with_epoch,
     without,
 )
 from groups.consumer_member import MemberAssignment
@@ -39,12 +38,13 @@ def next_assignment(
     target_epoch: int,
     topics: Collection[UUID],
     owned: Owned,
-    held_by_others: Callable[[UUID, Set[int]], Set[int]],
+    held_by_others: Callable[[UUID, Set[int]], Set[int]] | None,
 ) -> MemberAssignment:
     """Return the member's next assignment; `current` itself if nothing changes.
 
     `topics` are the existing ones that it subscribes to. It loses all others at once, whatever the target
-    still says. `held_by_others` returns those of a topic's partitions that others have or give up.
+    still says. `held_by_others` returns those of a topic's partitions that others have or give up; None: it
+    would return none.
     Raises: FencedMemberEpoch if its state was written by a later version and it may hold partitions.
     """
     if current.state == MemberState.UNKNOWN and (owned is None or owned):
@@ -53,22 +53,32 @@ def next_assignment(
         )
     if current.state == MemberState.UNREVOKED_PARTITIONS and _may_hold(owned, current.revoking):
         return _unsubscribed(current, topics)
-    wanted = {topic_id: target[topic_id] for topic_id in target if topic_id in topics}
+    # Each look-up of an id runs a function of Python, and a member may have 20,000 topics.
+    wanted: Assignment = target
+    if not all(map(topics.__contains__, target)):
+        wanted = {topic_id: indexes for topic_id, indexes in target.items() if topic_id in topics}
     keep = common(current.assigned, wanted)
     revoke = without(current.assigned, wanted)
-    free, waits = {}, False
+    free: dict[UUID, Mapping[int, int]] = {}
+    waits = False
+    alike: dict[frozenset[int], Mapping[int, int]] = {}  # most topics have as many partitions as others
     for topic_id, indexes in wanted.items():
-        missing = indexes - keep.get(topic_id, NO_EPOCHS).keys()
-        taken = held_by_others(topic_id, missing)
-        free[topic_id] = sorted(missing - taken)
-        waits |= bool(taken)
+        missing: Set[int] = indexes - keep.get(topic_id, NO_EPOCHS).keys() if keep else indexes
+        if held_by_others is not None and (taken := held_by_others(topic_id, missing)):
+            missing, waits = missing - taken, True
+        if missing:
+            key = frozenset(missing)
+            epochs = alike.get(key)
+            if epochs is None:
+                epochs = alike[key] = dict.fromkeys(sorted(key), target_epoch)
+            free[topic_id] = epochs
     facts = MemberFacts(must_revoke=_may_hold(owned, revoke), must_wait=waits)
     state, moves = RECONCILIATION[facts]
     if moves:
         found = replace(
             _in_epoch(current, target_epoch),
             state=state,
-            assigned=union(keep, with_epoch(free, target_epoch)),
+            assigned=union(keep, free),
             revoking=NO_EPOCHS,
         )
     else:

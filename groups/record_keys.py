@@ -5,9 +5,12 @@ The type of a key determines the type of its value; a value of None deletes what
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+codecs.lookup("utf-16-be")  # its first use imports it, in 1 ms
 
 
 @lru_cache(maxsize=65_536)

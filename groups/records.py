@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from groups.assignment import Assignment, EpochAssignment
 from groups.consumer_member import ClassicMetadata, MemberAssignment, MemberMetadata
+from groups.current_record import current_bytes
 from groups.effects import EncodedRecord
 from groups.record_keys import (
     ClassicGroupKey,
@@ -47,13 +48,16 @@ from groups.record_schemas import (
     GroupMemberKey,
     GroupMetadataValue,
     OffsetCommitKey,
+    OffsetCommitValue,
     RegularExpressionKey,
-    TargetPartitions,
 )
+from groups.sorted_names import to_write
 from groups.states import MemberState
+from groups.topic_entries import NO_TAGS as NO_ENTRY_TAGS
+from groups.topic_entries import topic_entries
 from protocol.errors import Malformed
 from protocol.schema import NO_TAGS
-from protocol.wire import decode, encode, joined
+from protocol.wire import decode, encode, joined, prepare_written
 
 T = TypeVar("T")
 
@@ -255,7 +259,7 @@ def _member_bytes(value: MemberMetadata) -> bytes:
         rack_id=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,
-        subscribed_topic_names=list(value.topics),
+        subscribed_topic_names=to_write(value.topics),
         subscribed_topic_regex=value.regex,
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         server_assignor=value.assignor,
@@ -265,30 +269,8 @@ def _member_bytes(value: MemberMetadata) -> bytes:
 
 
 def _target_bytes(value: Assignment) -> bytes:
-    partitions = [
-        TargetPartitions(topic_id=topic_id, partitions=sorted(indexes)) for topic_id, indexes in value.items()
-    ]
-    return _bytes(0, ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions), 0)
-
-
-def _current_bytes(value: MemberAssignment) -> bytes:
-    schema = ConsumerGroupCurrentMemberAssignmentValue(
-        member_epoch=value.epoch,
-        previous_member_epoch=value.previous_epoch,
-        state=value.state,
-        assigned_partitions=_current_partitions(value.assigned),
-        partitions_pending_revocation=_current_partitions(value.revoking),
-    )
-    return _bytes(0, schema, 0)
-
-
-def _current_partitions(assignment: EpochAssignment) -> list[CurrentPartitions]:
-    return [
-        CurrentPartitions(
-            topic_id=topic_id, partitions=list(partitions), assignment_epochs=list(partitions.values())
-        )
-        for topic_id, partitions in assignment.items()
-    ]
+    """Return ConsumerGroupTargetAssignmentMemberValue, in its only version."""
+    return _INT16.pack(0) + topic_entries(value) + NO_ENTRY_TAGS
 
 
 def _classic_group(value: GroupMetadataValue) -> GroupMetadataValue:
@@ -316,6 +298,24 @@ _ENCODERS: Final[dict[type[Any], tuple[int, Any]]] = {
     MemberKey: (5, _member_bytes),
     TargetEpochKey: (6, _target_epoch_bytes),
     TargetKey: (7, _target_bytes),
-    CurrentKey: (8, _current_bytes),
+    CurrentKey: (8, current_bytes),
     RegexKey: (16, _regex_bytes),
 }
+
+prepare_written(
+    {
+        OffsetCommitKey: (0,),
+        OffsetCommitValue: (1, 3),
+        GroupKey: (0,),
+        GroupMetadataValue: (3,),
+        ConsumerGroupMetadataValue: (0,),
+        GroupMemberKey: (0,),
+        ClassicMemberMetadata: (0,),
+        ConsumerGroupMemberMetadataValue: (0,),
+        ConsumerGroupTargetAssignmentMetadataValue: (0,),
+        ConsumerGroupTargetAssignmentMemberValue: (0,),
+        ConsumerGroupCurrentMemberAssignmentValue: (0,),
+        RegularExpressionKey: (0,),
+        ConsumerGroupRegularExpressionValue: (0,),
+    }
+)

@@ -1,17 +1,25 @@
 """Subscriptions by regular expression: checked, and resolved to the topics whose whole name matches.
 
 RE2 matches, as in Kafka: its time grows with the length of the name only, whatever pattern a client sends.
-Each pattern in use is matched against all topics once, and then against new ones.
+Each pattern in use is matched against all topics once, and then against new ones.  The first time takes 1 us
+and more for each topic, so beside very many a thread does it, before the heartbeat that brings the pattern:
+
+    index.search(regex) --thread--> search.run() --> the heartbeat resolves it --> index.end(search)
+
 Source: KIP-848, "Regular expressions"; https://github.com/google/re2/wiki/Syntax.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from groups.errors import InvalidRegularExpression
 from groups.topics import Topics
+
+TOPICS_AT_ONCE: Final = 1_000
+"""The topics that are matched without a thread, in 1 to 2 ms."""
 
 PROGRAM_BYTES_MAX: Final = 1 << 20
 """Memory RE2 may use for one pattern: patterns that would need more are refused."""
@@ -24,15 +32,39 @@ Sees = Callable[[str], bool]
 """Whether a member may see the topic of that name."""
 
 
+class Search:
+    """A look of a thread at all topics for those that match a pattern, which is not in use yet."""
+
+    __slots__ = ("found", "names", "pattern", "regex")
+
+    def __init__(self, regex: str, names: list[str]) -> None:
+        self.regex = regex
+        self.names = names
+        self.pattern: Any = None
+        self.found: set[str] = set()
+
+    def run(self) -> None:
+        """Match; a pattern that is invalid is left to `resolve`."""
+        try:
+            pattern = compiled(self.regex)
+        except InvalidRegularExpression:
+            return
+        self.found = {name for name in self.names if pattern.fullmatch(name)}
+        self.pattern = pattern
+
+
 class RegexIndex:
     """The topics that match each pattern in use."""
 
-    __slots__ = ("_compiled", "_matches", "_sees", "_topics", "asking")
+    __slots__ = ("_changed", "_compiled", "_matches", "_sees", "_topics", "asking", "searches")
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._compiled: dict[str, Any] = {}
         self._matches: dict[str, set[str]] = {}
+        # The searches that have not ended, and the topics that came and went since the first of them began.
+        self.searches: list[Search] = []
+        self._changed: dict[str, bool] = {}
         # The eyes with which a group's pattern looks at topics: those of the member that brought it.
         self._sees: dict[tuple[str, str], Sees] = {}
         self.asking: Sees | None = None
@@ -62,6 +94,24 @@ class RegexIndex:
             return frozenset(filter(sees, found))
         return found if known is None else found & known
 
+    def needs_search(self, regex: str) -> bool:
+        """Whether a thread should search before a pattern is resolved, as that takes long."""
+        if regex in self._matches:
+            return False
+        return len(self._topics.by_name) > TOPICS_AT_ONCE or "re2" not in sys.modules
+
+    def search(self, regex: str) -> Search:
+        """Begin a search: `run` is for a thread, and `end` must follow."""
+        search = Search(regex, list(self._topics.by_name))
+        self.searches.append(search)
+        return search
+
+    def end(self, search: Search) -> None:
+        """Forget a search."""
+        self.searches.remove(search)
+        if not self.searches:
+            self._changed.clear()
+
     def resolve(self, regex: str) -> frozenset[str]:
         """Return the names of the topics that match.
 
@@ -69,11 +119,24 @@ class RegexIndex:
         """
         found = self._matches.get(regex)
         if found is None:
-            pattern = compiled(regex)
-            self._compiled[regex] = pattern
-            found = {name for name in self._topics.by_name if pattern.fullmatch(name)}
-            self._matches[regex] = found
+            pattern, found = self._searched(regex)
+            self._compiled[regex], self._matches[regex] = pattern, found
         return frozenset(found)
+
+    def _searched(self, regex: str) -> tuple[Any, set[str]]:
+        """Return a pattern and what matches it, as a thread has found it or by a search of its own."""
+        for search in self.searches:
+            if search.regex == regex and (pattern := search.pattern) is not None:
+                found = search.found
+                for name, is_there in self._changed.items():
+                    if is_there and pattern.fullmatch(name):
+                        found.add(name)
+                    elif not is_there:
+                        found.discard(name)
+                search.pattern = None
+                return pattern, found
+        pattern = compiled(regex)
+        return pattern, {name for name in self._topics.by_name if pattern.fullmatch(name)}
 
     def __contains__(self, regex: str) -> bool:
         return regex in self._compiled
@@ -90,6 +153,8 @@ class RegexIndex:
         """Update the matches for topics created and deleted."""
         gone = set(deleted)
         come = list(created)
+        if self.searches:
+            self._changed |= dict.fromkeys(gone, False) | dict.fromkeys(come, True)
         for regex, found in self._matches.items():
             found.difference_update(gone)
             pattern = self._compiled[regex]

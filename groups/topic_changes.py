@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Iterable
 
 from groups.assignment import partitions_of
+from groups.assignment_task import NAMES_AT_ONCE
 from groups.changes import Changes, nothing
 from groups.classic_assignment import assignment_of, server_assigns
 from groups.classic_group import ClassicGroup
@@ -59,10 +60,11 @@ def _tell_groups(context: Context, now_ms: int) -> None:
 def _tell_some(context: Context, waiting: list[str], changed: frozenset[str], now_ms: int) -> None:
     """Tell some of the groups that wait, and the others in later ticks."""
     context.now_ms = now_ms
-    told = waiting[-GROUPS_PER_TICK:]
-    del waiting[-GROUPS_PER_TICK:]
-    for group_id in told:
+    told = 0
+    while waiting and told < GROUPS_PER_TICK:
+        group_id = waiting.pop()
         group = context.groups.get(group_id)
+        told += _weight(group)
         try:
             if group is not None:
                 _follow(context, group, changed)
@@ -74,10 +76,17 @@ def _tell_some(context: Context, waiting: list[str], changed: frozenset[str], no
         )
 
 
+def _weight(group: ClassicGroup | ConsumerGroup | None) -> int:
+    """Return how many groups it takes as long as to tell this one."""
+    if not isinstance(group, ConsumerGroup) or len(group.subscribed_names()) <= NAMES_AT_ONCE:
+        return 1
+    return GROUPS_PER_TICK
+
+
 def _follow(context: Context, group: ClassicGroup | ConsumerGroup, changed: frozenset[str]) -> None:
     if isinstance(group, ConsumerGroup):
         if group.metadata and (group.regexes or group.subscribed_names() & changed):
-            refresh(context, group)
+            refresh(context, group, changed)
     elif _server_must_assign(group, changed):
         prepare(context, group)
 
@@ -139,8 +148,9 @@ def follow_since_start(context: Context, group: ClassicGroup) -> None:
         prepare(context, group)
 
 
-def refresh(context: Context, group: ConsumerGroup) -> None:
-    """Bring a group up to date with the existing topics."""
+def refresh(context: Context, group: ConsumerGroup, changed: frozenset[str] | None = None) -> None:
+    """Bring a group up to date with the existing topics, of which these have changed; None: any may have."""
+    before = group.subscribed_names()
     with Changes(context, group.group_id) as changes:
         for regex, old in _resolved(group):
             try:
@@ -152,7 +162,8 @@ def refresh(context: Context, group: ConsumerGroup) -> None:
                 continue
             if found != old.topics:
                 changes.put(RegexKey(group.group_id, regex), ResolvedRegex(found, context.wall_ms))
-        bump_if_topics_changed(context, changes, group)
+        affected = None if changed is None else bool((before | group.subscribed_names()) & changed)
+        bump_if_topics_changed(context, changes, group, affected=affected)
         assign_when_due(context, changes, group)
         changes.commit(nothing, lambda _: _refresh_later(context, group.group_id))
 

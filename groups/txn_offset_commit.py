@@ -36,7 +36,7 @@ NO_GENERATION: Final = -1
 
 Reply = Callable[[TxnOffsetCommitResponse], None]
 Done = Callable[[ErrorCode | None, int], None]
-_Item = tuple[OffsetKey, Committed, TxnOffsetCommitResponsePartition]
+_Item = tuple[OffsetKey, bytes, TxnOffsetCommitResponsePartition]
 
 
 def refused(context: Context, request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
@@ -63,8 +63,7 @@ def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, rep
     partition = context.partition(request.group_id)
     records: list[EncodedRecord] = []
     undo: list[Undo] = []
-    for key, committed, _ in items:
-        value = committed_bytes(committed)
+    for key, value, _ in items:
         records.append(encode_record(key, value))
         undo.append(context.staged.stage(partition, stamp, key, value))
 
@@ -105,7 +104,11 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
                     context.wall_ms,
                     NO_EXPIRY,
                 )
-                items.append((key, committed, answer))
+                value = committed_bytes(committed)
+                if context.has_memory(key, value):
+                    items.append((key, value, answer))
+                else:
+                    answer.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     answered = [
         TxnOffsetCommitResponseTopic(name=name, partitions=answers) for name, answers in topics.items()
     ]

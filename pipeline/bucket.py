@@ -83,6 +83,27 @@ class Bucket:
                     raise
                 return None
 
+    def read_range(self, key: str, start: int, size_bytes: int) -> bytes | None:
+        """Return bytes of an object, fewer where it ends first; None when there is none."""
+        import obstore
+        from obstore.exceptions import NotFoundError
+
+        with self._told():
+            try:
+                return bytes(obstore.get_range(self._store, key, start=start, length=size_bytes))
+            except (NotFoundError, FileNotFoundError) as error:
+                if "NoSuchBucket" in str(error):
+                    raise
+                return None
+
+    def levels(self) -> list[str]:
+        """Return the names of the first level, sorted."""
+        import obstore
+
+        with self._told():
+            found = obstore.list_with_delimiter(self._store)["common_prefixes"]
+            return sorted(prefix.strip("/").rpartition("/")[2] for prefix in found)
+
     def create(self, key: str, content: bytes) -> bool:
         """Create an object, and return whether it is ours; False when another one has the key.
 
@@ -182,7 +203,7 @@ def open_store(
     in_hurry = patience_seconds <= HURRY_SECONDS
     return S3Store(
         place.bucket,
-        prefix=place.prefix,
+        prefix=place.prefix or None,
         client_options={
             "allow_http": str(options.get("endpoint", "")).startswith("http:"),
             "connect_timeout": timedelta(seconds=min(5.0, patience_seconds)),

@@ -48,6 +48,21 @@ class BucketSection(Struct, frozen=True, kw_only=True):
     ] = "AWS_SESSION_TOKEN"  # noqa: S105  (the name of a variable)
 
 
+class CopySection(BucketSection, frozen=True, kw_only=True):
+    """Table [source.bucket]: the object store in which a gateway keeps its copy, for source.backfill."""
+
+    cluster: Annotated[
+        str, Meta(description="Id of the gateway's cluster, where the store has copies of several.")
+    ] = ""
+    store: Annotated[
+        str,
+        Meta(
+            description="With a data directory: s3://BUCKET/PREFIX, to which its old segments have gone "
+            "(kawal.remote.store); empty: all of them are on the disk."
+        ),
+    ] = ""
+
+
 @dataclass(frozen=True, slots=True)
 class BucketPlace:
     """A bucket and a prefix in it."""
@@ -59,7 +74,7 @@ class BucketPlace:
     @property
     def url(self) -> str:
         """The address of the table, s3://BUCKET/PREFIX."""
-        return f"{SCHEME}{self.bucket}/{self.prefix}"
+        return f"{SCHEME}{self.bucket}/{self.prefix}".rstrip("/")
 
     @property
     def name(self) -> str:
@@ -83,6 +98,16 @@ def place_in_bucket(path: str) -> BucketPlace:
             "63 small letters, digits, '.' and '-', and a prefix of its own, without empty levels"
         )
     return BucketPlace(found["bucket"], prefix)
+
+
+COPY_URL = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(/(?P<prefix>.*))?")
+"""An address as `kawal.remote.store` has it: the prefix may be missing."""
+
+
+def place_of_copy(url: str) -> BucketPlace | None:
+    """Return the place that an address names; None when it is none."""
+    found = COPY_URL.fullmatch(url)
+    return BucketPlace(found["bucket"], (found["prefix"] or "").strip("/")) if found else None
 
 
 def check_bucket(section: BucketSection, path: str) -> None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from pipeline.errors import LedgerError
-from pipeline.positions import Positions, Range, offset_of
+from pipeline.positions import Positions, Range, ranges_between
 
 Kind = TypeVar("Kind")
 
@@ -59,21 +59,7 @@ class Checkpoint:
 
     def ranges(self, batch_id: int) -> list[Range]:
         """Return the ranges of `batch_id` that hold an offset, in order; a new partition begins at 0."""
-        before = self.positions_before(batch_id)
-        found = [
-            Range(
-                topic=topic,
-                partition=int(partition),
-                begin=offset_of(before, topic, partition) or 0,
-                until=until,
-            )
-            for topic, partitions in self.positions_after(batch_id).items()
-            for partition, until in partitions.items()
-        ]
-        return sorted(
-            (held for held in found if held.until > held.begin),
-            key=lambda held: (held.topic, held.partition),
-        )
+        return ranges_between(self.positions_before(batch_id), self.positions_after(batch_id))
 
     def _json(self, path: Path, *, line: int, kind: type[Kind]) -> Kind:
         try:

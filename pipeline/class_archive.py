@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from pipeline.errors import SetupError
@@ -50,7 +51,12 @@ sys.exit(jvm.wait())
 def archive_path(java: Path, jars: Sequence[Path], environment: Mapping[str, str]) -> Path:
     """Return the path of the archive for this Java, pyspark and these jars, whether or not it exists."""
     build = java.stat()
-    inputs = [str(java), str(build.st_size), str(build.st_mtime_ns), version("pyspark"), *map(str, jars)]
+    spark = find_spec("pyspark")  # its jars are on the class path, and an archive fits one class path
+    inputs = [
+        *(str(java), str(build.st_size), str(build.st_mtime_ns), version("pyspark")),
+        str(spark.origin if spark else ""),
+        *map(str, jars),
+    ]
     digest = hashlib.sha256("\n".join(inputs).encode()).hexdigest()[:16]
     return cache_folder(environment) / f"spark-{version('pyspark')}-{digest}.jsa"
 

@@ -10,10 +10,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from pipeline.bucket_config import BucketSection, in_bucket
+from pipeline.bucket_config import BucketSection, CopySection, in_bucket
 from pipeline.security import SecuritySection
 
-MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]  # up to the largest that Spark takes
+MASTER_PATTERN = (
+    r"^(local(\[([1-9]\d*|\*)(, ?\d+)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,\d+\]|spark://\S+:\d+\S*|"
+    r"k8s://\S+|yarn)$"
+)
 
 
 class JobSection(Struct, frozen=True, kw_only=True):
@@ -78,11 +82,15 @@ class SourceSection(Struct, frozen=True, kw_only=True):
         Meta(description="Whether records of open and aborted transactions are left out."),
     ] = "read_committed"
     max_offsets_per_trigger: Annotated[
-        int,
-        Meta(ge=0, description="Most offsets in one batch, over all partitions; 0: no limit."),
+        Count, Meta(description="Most offsets in one batch, over all partitions; 0: no limit.")
     ] = 1_000_000
     min_partitions: Annotated[
-        int, Meta(ge=0, description="Split the partitions into at least this many Spark tasks; 0: one each.")
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="Split the partitions into at least this many Spark tasks; 0: one each.",
+        ),
     ] = 0
     fail_on_data_loss: Annotated[
         bool,
@@ -91,8 +99,9 @@ class SourceSection(Struct, frozen=True, kw_only=True):
     group: Annotated[
         str,
         Meta(
+            max_length=10_000,
             description="Consumer group to which what has landed is committed, so that Kafka's tools show "
-            "the job's lag; empty: kawal-pipe-NAME, '-': none."
+            "the job's lag; empty: kawal-pipe-NAME, '-': none.",
         ),
     ] = ""
     late_after: Annotated[
@@ -103,11 +112,19 @@ class SourceSection(Struct, frozen=True, kw_only=True):
             "earlier batches by more than this.",
         ),
     ] = "1h"
+    backfill: Annotated[
+        str,
+        Meta(
+            description="A gateway's data directory, or s3://BUCKET/PREFIX of its copy: the first run reads "
+            "what is there from the files, and the rest from the broker; empty: all from the broker."
+        ),
+    ] = ""
     options: Annotated[
         dict[str, str | int | float | bool],
         Meta(description="Further options of Spark's Kafka source, such as 'kafka.fetch.max.bytes'."),
     ] = {}
     security: SecuritySection = SecuritySection()
+    bucket: CopySection = CopySection()
 
 
 class SchemaSection(Struct, frozen=True, kw_only=True):
@@ -129,8 +146,7 @@ class SchemaSection(Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     rescue: Annotated[
-        str,
-        Meta(description="Column for the undeclared JSON fields, as map<string,string>; empty: dropped."),
+        str, Meta(description="Column for the undeclared JSON fields, as map<string,string>; empty: dropped.")
     ] = ""
     key: Annotated[
         Literal["", "binary", "string", "none"],
@@ -196,20 +212,17 @@ class SinkSection(Struct, frozen=True, kw_only=True):
         Meta(description="Codec of the Parquet pages."),
     ] = "zstd"
     max_rows_per_file: Annotated[
-        int, Meta(ge=0, description="Begin a new file after this many rows; 0: never.")
+        Count, Meta(description="Begin a new file after this many rows; 0: never.")
     ] = 0
     rotate_rows: Annotated[
-        int,
-        Meta(
-            ge=0, description="With an interval: begin a batch when so many offsets are waiting; 0: at once."
-        ),
+        Count,
+        Meta(description="With an interval: begin a batch when so many offsets are waiting; 0: at once."),
     ] = 0
     rotate_bytes: Annotated[
-        int,
+        Count,
         Meta(
-            ge=0,
             description="With an interval: begin a batch when what waits would make about so many bytes of "
-            "files; 0: at once.",
+            "files; 0: at once."
         ),
     ] = 0
     rotate_interval: Annotated[
@@ -280,8 +293,7 @@ class ErrorsSection(Struct, frozen=True, kw_only=True):
     ] = "quarantine"
     path: Annotated[str, Meta(description="Folder of the quarantine table; empty: PATH_bad.")] = ""
     stop_after: Annotated[
-        int,
-        Meta(ge=0, description="Stop before a batch that raises the job's bad records above this; 0: never."),
+        Count, Meta(description="Stop before a batch that raises the job's bad records above this; 0: never.")
     ] = 0
 
 
@@ -308,19 +320,14 @@ class SparkSection(Struct, frozen=True, kw_only=True):
     """Table [spark]: the engine."""
 
     master: Annotated[
-        str,
-        Meta(
-            pattern=r"^(local(\[(\d+|\*)(, ?\d+)?\])?|local-cluster\[.+\]|spark://\S+:\d+\S*|k8s://\S+|yarn)$",
-            description="Spark master: local[CORES] or spark://HOST:PORT.",
-        ),
+        str, Meta(pattern=MASTER_PATTERN, description="Spark master: local[CORES] or spark://HOST:PORT.")
     ] = "local[2]"
     driver_memory: Annotated[
         str,
         Meta(pattern=r"^\d+[mg]$", description="Heap of the driver (of everything, with a local master)."),
     ] = "1g"
     quick_start: Annotated[
-        bool,
-        Meta(description="For runs of a few minutes: Java starts fast, but never compiles its best."),
+        bool, Meta(description="For runs of a few minutes: Java starts fast, but never compiles its best.")
     ] = False
     options: Annotated[
         dict[str, str | int | float | bool], Meta(description="Further Spark configuration; overrides ours.")

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pipeline.columns import parse_columns as parse_table_columns
 from pipeline.config import SourceSection
 from pipeline.errors import JobFileError
 from views.arrow import evaluate
+from views.column_types import Kind as ValueKind
 from views.columns import parse_columns
 from views.errors import ViewError
 from views.plan import Plan, plan_view
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     import pyarrow
 
 Batches = Iterator["pyarrow.RecordBatch"]
+
+
+NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
+UNFIT = {ValueKind.STRING: "number", ValueKind.INT: "string", ValueKind.DOUBLE: "string"}
+"""By kind of a result's value, the types of columns that none of it fits."""
 
 
 @lru_cache(maxsize=16)
@@ -57,6 +64,33 @@ def check_view(source: SourceSection) -> None:
         raise JobFileError(
             f"source.view reads {topic!r}, but source.topics is {source.topics}; name that topic alone"
         )
+
+
+def check_result(source: SourceSection, columns: str) -> None:
+    """Refuse columns of the table that a view's result does not have, or has as something else.
+
+    Rows would have null in each, or every record would be bad.  Raises: JobFileError.
+    """
+    output = plan_of(source.view, source.view_columns).output
+    if output is None:
+        return
+    kinds = {column.name: column.expression.type.kind for column in output}
+    for column in parse_table_columns(columns):
+        kind = kinds.get(column.name)
+        if kind is None:
+            raise JobFileError(
+                f"schema.columns declares {column.name!r}, which the result of source.view does not have; "
+                f"its columns are {', '.join(kinds)}"
+            )
+        if UNFIT.get(kind) == _family(column.type.name):
+            raise JobFileError(
+                f"schema.columns declares {column.name!r} as {column.type.name}, but it is {kind.value} in "
+                "the result of source.view: no record would fit; declare it so"
+            )
+
+
+def _family(name: str) -> str:
+    return "number" if name in NUMBERS else name
 
 
 def view_reader(statement: str, columns: str) -> Callable[[Batches], Batches]:

@@ -25,6 +25,9 @@ WORKER_ENDED = re.compile(
 """A worker that ends while it computes gives the first; one that ends before it has said its number, or while
 rows are written to it, an error of its connection with Spark."""
 
+SOURCE = re.compile(r"pipeline\.errors\.SourceError: (.+)$", re.MULTILINE)
+"""What a task, or the plan, of a read of a gateway's files could not do."""
+
 REGISTRY = re.compile(r"registry\.errors\.Unreachable: (.+)$", re.MULTILINE)
 TIMEOUT = re.compile(
     r"TimeoutException|DisconnectException|Timed out waiting|timed out|Cannot fetch offset|disconnected"
@@ -51,6 +54,11 @@ def explain(job: str, report: str, log_path: Path, bootstrap: str) -> PipelineEr
     if registry is not None:
         return SourceError(
             f"{job}: {registry.group(1).strip()}; what has landed stays, and the next run continues there"
+        )
+    files = SOURCE.search(report)
+    if files is not None:
+        return SourceError(
+            f"{job}: {files.group(1).strip()}; what has landed stays, and the next run continues there"
         )
     if WORKER_ENDED.search(report):
         return PipelineError(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from pipeline.backfill_checks import check_past
 from pipeline.bucket_config import check_bucket
+from pipeline.catalog_checks import check_properties
 from pipeline.config import Job, TargetSection
 from pipeline.errors import JobFileError
 from pipeline.option_checks import check_source_options, check_spark_options
@@ -12,9 +14,6 @@ from registry.client import address_problem
 
 TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 """Kafka's rule for names of topics (Topic.java)."""
-
-CATALOGS = ("rest", "sql", "hive", "glue", "dynamodb", "bigquery", "in-memory")
-"""The types of catalogs that pyiceberg 0.12 knows."""
 
 DRIVER_MEMORY_MIN_MB = 512
 """Spark needs a heap of 450 MB to start (UnifiedMemoryManager: one and a half times 300 MB)."""
@@ -45,6 +44,26 @@ def _check_source(job: Job) -> None:
     if repeated:
         raise JobFileError(f"source.topics names {min(repeated)!r} twice")
     check_source_options(source.options)
+    check_past(source)
+    if source.backfill and job.writes_topics:
+        raise JobFileError(
+            f"source.backfill is given to a job of kind {job.job.kind!r}; it is for kind 'land' only"
+        )
+    _check_rotation(job)
+
+
+def _check_rotation(job: Job) -> None:
+    """Refuse a least size of a batch above its most, with which Spark ends."""
+    most = job.source.max_offsets_per_trigger
+    least = next(
+        (int(value) for name, value in job.source.options.items() if name.lower() == "minoffsetspertrigger"),
+        0,
+    )
+    if most and least > most:
+        raise JobFileError(
+            f"source.options has 'minOffsetsPerTrigger' = {least}, more than source.max_offsets_per_trigger, "
+            f"{most}; give less"
+        )
 
 
 def check_topic_name(topic: str, subject: str) -> None:
@@ -88,8 +107,7 @@ def _check_sink(job: Job) -> None:
             raise JobFileError(
                 f"sink.{key} is given, but sink.kind is {sink.kind!r}; it is for 'iceberg' only"
             )
-    if (catalog := sink.catalog.get("type", "")) and catalog not in CATALOGS:
-        raise JobFileError(f"sink.catalog has type {catalog!r}: expected one of {', '.join(CATALOGS)}")
+    check_properties(sink.catalog)
     if sink.table and not re.fullmatch(r"[^.\s]+(\.[^.\s]+)+", sink.table):
         raise JobFileError(f"sink.table is {sink.table!r}: expected NAMESPACE.NAME, as 'lake.flights'")
     if sink.work and not job.in_bucket:

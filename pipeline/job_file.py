@@ -7,22 +7,21 @@ job file, so that a job means the same wherever it is started.
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 from msgspec import Struct
 
-from pipeline.bucket_config import place_in_bucket
-from pipeline.config import MILLISECONDS, Job
+from pipeline.config import MASTER_PATTERN, Job
 from pipeline.errors import JobFileError
 from pipeline.job_checks import check_together
 from pipeline.job_lines import line_of
-from pipeline.security import SecuritySection, check_security
+from pipeline.job_paths import at_home
+from pipeline.security import check_security
 from pipeline.shape import shape_of
 from pipeline.target_file import check_target
 
@@ -34,23 +33,30 @@ OVERRIDES = {
 """The keys that a command line may set in place of the job file."""
 
 
+MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+SHOWN_LETTERS = 500
+"""The part of a wrong value that a sentence repeats."""
+
+DURATION_MAX_MS = 100 * 365 * 24 * MILLISECONDS["h"]
+TRANSACTION_MIN_MS = MILLISECONDS["s"]
+"""The least that librdkafka takes for the timeout of a transaction."""
+
+REQUIRED = ("job.name", "source.topics", "sink.path")
+"""The keys without a default."""
+
+
 FORMS = {
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$": "up to 100 letters, digits, '.', '_' and '-'",
     r"^[A-Za-z0-9_]*$": "letters, digits and '_'",
     r"^[A-Za-z][A-Za-z0-9_]*$": "a letter, then letters, digits and '_'",
     r"^(https?://[^/\s]+)?$": "http://HOST:PORT or https://HOST:PORT",
-    r"^(local(\[(\d+|\*)(, ?\d+)?\])?|local-cluster\[.+\]|spark://\S+:\d+\S*|k8s://\S+|yarn)$": (
-        "local[CORES], spark://HOST:PORT, k8s://… or yarn"
-    ),
+    MASTER_PATTERN: "local[CORES], spark://HOST:PORT, k8s://… or yarn",
     r"^\d+(ms|s|m|h)$": "a number and one of ms, s, m and h, as 10s",
     r"^(\d+(ms|s|m|h))?$": "a number and one of ms, s, m and h, as 10s",
     r"^\d+[mg]$": "a number and m or g, as 1g",
 }
 """What the patterns of keys ask for, in words."""
-
-
-NAME_BYTES_MAX = 255
-"""Linux's NAME_MAX."""
 
 
 def load(path: Path, **overrides: str) -> Job:
@@ -59,11 +65,17 @@ def load(path: Path, **overrides: str) -> Job:
     Raises: JobFileError: one sentence that names the file, the key and the remedy.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark of its encoding
         content = tomllib.loads(text)
     except OSError as error:
         raise JobFileError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        wrong = error.object[error.start : error.start + 1]
+        raise JobFileError(
+            f"{path}:{line}: is not UTF-8: it has the byte 0x{wrong.hex()}; save the file as UTF-8"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
         at = re.search(r" \(at line (\d+), column \d+\)$", str(error))
         place = f"{path}:{at[1]}" if at else path
         raise JobFileError(f"{place}: is not TOML: {str(error)[:1].lower()}{str(error)[1:]}") from error
@@ -74,11 +86,17 @@ def load(path: Path, **overrides: str) -> Job:
             table[key] = value
     try:
         job = at_home(parse(content), path.resolve().parent)
+        if job.job.metrics_file == str(path.resolve()):
+            raise JobFileError(
+                "job.metrics_file is the job file itself, which it would replace; name another"
+            )
         shape_of(job)
         if job.source.view or job.source.view_columns:
-            from pipeline.derivation import check_view  # takes 0.1 s to import
+            from pipeline.derivation import check_result, check_view  # takes 0.1 s to import
 
             check_view(job.source)
+            if job.source.view and job.schema.mode == "json":
+                check_result(job.source, job.schema.columns)
         job = msgspec.structs.replace(job, file=str(path))
     except JobFileError as error:
         line = line_of(text, str(error))
@@ -97,6 +115,7 @@ def parse(content: dict[str, Any]) -> Job:
         job = msgspec.convert(content, Job)
     except msgspec.ValidationError as error:
         raise JobFileError(_worded(str(error), content)) from error
+    _check_durations(job)
     check_together(job)
     _check_start(job.source.start)
     check_security(job.source.security, "source.security")
@@ -107,74 +126,10 @@ def parse(content: dict[str, Any]) -> Job:
     return msgspec.structs.replace(job, schema=msgspec.structs.replace(job.schema, headers=True))
 
 
-def at_home(job: Job, folder: Path) -> Job:
-    """Return `job` with absolute paths: relative ones count from `folder`, empty ones get their default."""
-    folder_of_file = folder
-    if job.in_bucket:
-        address = place_in_bucket(job.sink.path)
-        table, path = folder / address.name, address.url
-    else:
-        table = _local_path(job.sink.path, folder, "sink.path")
-        path = str(table)
-    own = _local_path(job.sink.work or str(table.parent / f".{table.name}.landing"), folder, "sink.work")
-    bad = _local_path(job.errors.path or f"{table}_bad", folder, "errors.path")
-    checkpoint = _local_path(
-        job.job.checkpoint or str(own / "checkpoint"),
-        folder,
-        "job.checkpoint",
-    )
-    metrics = job.job.metrics_file and str(_local_path(job.job.metrics_file, folder, "job.metrics_file"))
-    for key, folder, what in (
-        ("errors.path", bad, "quarantine"),
-        ("job.checkpoint", checkpoint, "checkpoint"),
-    ):
-        if not job.in_bucket and table in (folder, *folder.parents):
-            raise JobFileError(
-                f"{key} is {folder}, in the table {table}; give the {what} a folder of its own"
-            )
-    return msgspec.structs.replace(
-        job,
-        sink=msgspec.structs.replace(job.sink, path=path, work=str(own) if job.in_bucket else ""),
-        source=msgspec.structs.replace(job.source, security=_at_home(job.source.security, folder_of_file)),
-        target=msgspec.structs.replace(job.target, security=_at_home(job.target.security, folder_of_file)),
-        errors=msgspec.structs.replace(job.errors, path=str(bad)),
-        job=msgspec.structs.replace(job.job, checkpoint=str(checkpoint), metrics_file=metrics),
-    )
-
-
-def _at_home(security: SecuritySection, folder: Path) -> SecuritySection:
-    paths = {name: getattr(security, name) for name in ("ca", "certificate", "key")}
-    return msgspec.structs.replace(
-        security, **{name: str(folder / Path(path).expanduser()) for name, path in paths.items() if path}
-    )
-
-
 def duration_ms(text: str) -> int:
     """Return the milliseconds of a duration such as `10s`."""
     number, unit = re.findall(r"\d+|[a-z]+", text)
     return int(number) * MILLISECONDS[unit]
-
-
-def _local_path(text: str, folder: Path, key: str) -> Path:
-    """Resolve a path on a file system with an atomic rename, by which a batch appears.  Raises:
-    JobFileError."""
-    scheme, colon, rest = text.partition(":")
-    if not colon or len(scheme) == 1 or "/" in scheme:
-        scheme, rest = "file", text
-    if scheme != "file":
-        raise JobFileError(
-            f"{key} is {text!r}: it can only be a folder of a local disk or of a mount that all executors "
-            "share (a table may be in a bucket, too: sink.path = 's3://BUCKET/PREFIX'); give a path without "
-            "a scheme"
-        )
-    local = Path(re.sub(r"^//(localhost)?(?=/)", "", rest)).expanduser()
-    longest = max((len(os.fsencode(part)) for part in local.parts), default=0)
-    if longest > NAME_BYTES_MAX:
-        raise JobFileError(
-            f"{key} has the name of a folder or file of {longest:,} bytes; file systems take "
-            f"{NAME_BYTES_MAX}: give a shorter one"
-        )
-    return (folder / local).resolve()
 
 
 def _refuse_unknown_keys(content: dict[str, Any], into: type[Struct], prefix: str) -> None:
@@ -245,11 +200,16 @@ def _worded(message: str, content: dict[str, Any]) -> str:
     """Put msgspec's "Expected `int`, got `str` - at `$.source.min_partitions`" into our order of words."""
     problem, _, place = message.partition(" - at ")
     where = place.strip("`").removeprefix("$").lstrip(".")
-    problem = problem.replace("Object missing required field", "there is no key")
+    missing = re.fullmatch(r"Object missing required field `(\w+)`", problem)
+    if missing is not None:
+        return _without(missing[1], where)
+    where = _entry_of(where, content)
     if "matching regex" in problem or "Invalid enum" in problem:
         problem = ""  # the description says in words what is right
     for theirs, ours in (("`", "'"), ("'object'", "a table"), ("'array'", "a list")):
         problem = problem.replace(theirs, ours)
+    if re.search(r"got 'date|got 'time", problem):
+        problem += "; put it in quotes"
     known = described_keys().get(re.sub(r"\[.*", "", where))
     meaning = ""
     if known is not None:
@@ -262,19 +222,72 @@ def _worded(message: str, content: dict[str, Any]) -> str:
     return f"{where}{_given(where, content)}: {sentence}" if where else sentence
 
 
+def _without(key: str, table: str) -> str:
+    """Return the sentence about a key that is missing, or a table."""
+    known = described_keys()
+    if table:
+        return f"{table}: there is no key {key!r} ({description_of(known[f'{table}.{key}']).rstrip('.')})"
+    keys = [
+        name.partition(".")[2]
+        for name, held in known.items()
+        if name.partition(".")[0] == key and name in REQUIRED
+    ]
+    return f"there is no key {key!r}; a job needs the table [{key}] with {' and '.join(keys)}"
+
+
+def _entry_of(where: str, content: Any) -> str:
+    """Return the place of an entry of a table that a user fills, of which msgspec does not tell the key."""
+    table = where.removesuffix("[...]")
+    if table == where:
+        return where
+    held, kind = content, Job
+    for part in table.split("."):
+        held, kind = held[part], get_type_hints(kind)[part]
+    for key, value in held.items():
+        try:
+            msgspec.convert({key: value}, kind)
+        except msgspec.ValidationError:
+            return f"{table}[{key!r}]"
+    return table
+
+
 def _given(where: str, content: Any) -> str:
     """Return " is VALUE" for what a job file has at a place, "" where that is a table or nothing."""
-    for part in re.findall(r"[^.\[\]]+", where):
+    entry = re.fullmatch(r"([\w.]+)\['(.+)'\]", where)
+    for part in [*entry[1].split("."), entry[2]] if entry else re.findall(r"[^.\[\]]+", where):
         if isinstance(content, list) and part.isdigit():
             content = content[int(part)]
         elif isinstance(content, dict) and part in content:
             content = content[part]
         else:
             return ""
-    return "" if isinstance(content, dict) else f" is {content!r}"
+    if isinstance(content, dict):
+        return ""
+    shown = repr(content)
+    return f" is {shown if len(shown) <= SHOWN_LETTERS else f'{shown[:SHOWN_LETTERS]}…'}"
+
+
+def _check_durations(job: Job) -> None:
+    """Refuse times that Spark cannot count in microseconds, and writers that never have the time."""
+    durations = {
+        "source.late_after": job.source.late_after,
+        "sink.rotate_interval": job.sink.rotate_interval,
+        "target.transaction_timeout": job.target.transaction_timeout,
+        "trigger.interval": job.trigger.interval,
+    }
+    for key, text in durations.items():
+        if text and duration_ms(text) > DURATION_MAX_MS:
+            raise JobFileError(f"{key} is {text!r}: that is more than 100 years; give less")
+    if duration_ms(job.target.transaction_timeout) < TRANSACTION_MIN_MS:
+        raise JobFileError(
+            f"target.transaction_timeout is {job.target.transaction_timeout!r}: no batch is written in "
+            "less than 1s; give more"
+        )
 
 
 def _check_start(start: str) -> None:
+    if (start_timestamp_ms(start) or 0) < 0:
+        raise JobFileError(f"source.start is {start!r}, before 1970, where no record is; write 'earliest'")
     if start_timestamp_ms(start) is None and start not in ("earliest", "latest"):
         raise JobFileError(
             f"source.start is {start!r}: expected 'earliest', 'latest' or a time such as "

@@ -7,7 +7,10 @@ import re
 SHORTEST_VALUE = 3
 """Shorter values, as `1g`, are found in sentences about something else."""
 
-_HEADING = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
+_SENTENCE_LETTERS = 2_000
+"""The part of a sentence that is looked at: what follows is the rest of a value without end."""
+
+_HEADING = re.compile(r"\s*\[\[?\s*([\w.\"'-]+)\s*\]")
 _KEY = re.compile(r"\s*((?:[\w.-]+|\"[^\"]+\"|'[^']+')+)\s*=(.*)")
 _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'")
 _DOTTED = re.compile(r"\[?[A-Za-z_][\w-]*(?:\.[\w-]+)+\]?")
@@ -21,6 +24,7 @@ def line_of(text: str, sentence: str) -> int:
     A key that the file does not have is looked for in the line of its table.
     """
     lines = _lines(text)
+    sentence = sentence[:_SENTENCE_LETTERS]
     dotted = [name.strip("[].") for name in _DOTTED.findall(sentence)]
     if dotted and (option := _OPTION.search(sentence)) and (found := lines.get(f"{dotted[0]}.{option[1]}")):
         return found  # "source.options has 'kafka.x'": a table of its own, with a line for each option
@@ -39,6 +43,7 @@ def line_of(text: str, sentence: str) -> int:
 
 def line_of_value(text: str, sentence: str) -> int:
     """Return the line of the first value of the file that `sentence` repeats; 0 when it repeats none."""
+    sentence = sentence[:_SENTENCE_LETTERS]
     found: list[tuple[int, int, int]] = []
     for number, line in enumerate(text.splitlines(), 1):
         if (key := _KEY.match(line)) is None:
@@ -57,7 +62,7 @@ def _lines(text: str) -> dict[str, int]:
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
         if heading := _HEADING.match(line):
-            table = heading[1]
+            table = heading[1].replace('"', "").replace("'", "")
             lines.setdefault(table, number)
         elif key := _KEY.match(line):
             name = key[1].replace('"', "").replace("'", "")

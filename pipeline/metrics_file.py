@@ -31,6 +31,13 @@ METRICS = {
 }
 
 
+def is_ours(path: Path) -> bool:
+    """Return whether an existing file may be replaced: it is empty, or such a file of a job."""
+    with path.open("rb") as file:
+        begin = file.read(64)
+    return not begin or begin.startswith(b"# HELP kawal_pipe_")
+
+
 class MeasuredReport:
     """A report that also writes the file at `path`, with every batch, progress line and summary."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+import zoneinfo
+from collections.abc import Callable, Mapping
 
 from pipeline.errors import JobFileError
-from pipeline.option_forms import Value, known_forms, nearest, problem_of
+from pipeline.option_forms import Value, known_forms, nearest, problem_of, text_of
 
 OWN_KEYS = {
     "subscribe": "source.topics",
@@ -21,6 +23,14 @@ OWN_KEYS = {
     "includeheaders": "schema.headers",
     "kafka.bootstrap.servers": "source.bootstrap",
     "kafka.isolation.level": "source.isolation",
+    "kafka.security.protocol": "source.security.protocol",
+    "kafka.sasl.mechanism": "source.security.mechanism",
+    "kafka.sasl.jaas.config": "source.security.username_env and password_env",
+    "kafka.ssl.truststore.certificates": "source.security.ca",
+    "kafka.ssl.truststore.location": "source.security.ca, a PEM file,",
+    "kafka.ssl.keystore.certificate.chain": "source.security.certificate",
+    "kafka.ssl.keystore.location": "source.security.certificate and key, PEM files,",
+    "kafka.ssl.keystore.key": "source.security.key",
 }
 """Options of Spark's Kafka source (it ignores case) that have a key of their own in the job file."""
 
@@ -60,6 +70,9 @@ PLUGIN_OPTIONS = frozenset(
     )
 )
 """Options of the client that name classes, which may have options of their own."""
+
+CODECS = ("lz4", "lzf", "snappy", "zstd")
+"""The names of codecs that Spark has itself; others are classes."""
 
 SPARK_OWN_KEYS = {"spark.master": "spark.master", "spark.driver.memory": "spark.driver_memory"}
 
@@ -116,6 +129,38 @@ def check_spark_options(options: Mapping[str, Value]) -> None:
                     f"spark.options has {option!r}, which Spark would ignore; did you mean {meant!r}?"
                 )
         _check_value("spark.options", option, value, forms.get(option, "text"))
+        if (judge := SPARK_JUDGES.get(option)) and (problem := judge(text_of(value))):
+            raise JobFileError(f"spark.options has {option!r} = {value!r}: {problem}")
+
+
+def _zone_problem(text: str) -> str:
+    is_offset = re.fullmatch(r"(UTC|GMT|UT)?[+-]\d{1,2}(:\d{2}){0,2}|Z", text)
+    if is_offset or not zoneinfo.available_timezones() or text in zoneinfo.available_timezones():
+        return ""
+    return "expected a time zone, as 'UTC', 'Europe/Berlin' or '+01:00'"
+
+
+def _codec_problem(text: str) -> str:
+    return "" if text.lower() in CODECS or "." in text else f"expected one of {', '.join(map(repr, CODECS))}"
+
+
+def _fraction_problem(text: str) -> str:
+    return "" if 0 < float(text) < 1 else "expected a number between 0 and 1"
+
+
+def _packages_problem(text: str) -> str:
+    wrong = [part for part in text.split(",") if len(part.strip().split(":")) != 3 or ".." in part]
+    return f"{wrong[0].strip()!r} is not GROUP:ARTIFACT:VERSION" if wrong else ""
+
+
+SPARK_JUDGES: Mapping[str, Callable[[str], str]] = {
+    "spark.sql.session.timeZone": _zone_problem,
+    "spark.io.compression.codec": _codec_problem,
+    "spark.memory.fraction": _fraction_problem,
+    "spark.memory.storageFraction": _fraction_problem,
+    "spark.jars.packages": _packages_problem,
+}
+"""By key, what is wrong with a value that has the right form ("": nothing)."""
 
 
 def _check_client_key(option: str, *, has_plugins: bool) -> None:

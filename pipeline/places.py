@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,12 +71,23 @@ class Places:
         Raises: SetupError.
         """
         home = nearest_folder(self.own)
+        for folder in () if self.in_bucket else self.table.parents:
+            if (folder.parent / f".{folder.name}.landing").is_dir():
+                raise SetupError(
+                    f"sink.path is {self.table}, in {folder}, the table of another job, whose readers would "
+                    "take the rows of both; give another path"
+                )
         tables = [self.quarantine] if self.in_bucket else [self.table, self.quarantine]
-        for folder in (*tables, self.checkpoint):
+        tried: set[Path] = set()
+        for folder in (*tables, self.checkpoint, self.own):
             there = nearest_folder(folder)
-            if not os.access(there, os.W_OK | os.X_OK):
-                raise SetupError(f"{folder} cannot be made: {there} is not writable")
-            if folder != self.checkpoint and there.stat().st_dev != home.stat().st_dev:
+            if there not in tried and (problem := problem_in(there)):
+                raise SetupError(
+                    f"{folder} cannot be made: nothing can be made in {there} ({problem}); give another "
+                    "path, or the right to write there"
+                )
+            tried.add(there)
+            if folder in tables and there.stat().st_dev != home.stat().st_dev:
                 raise SetupError(
                     f"{folder} is on another file system than {self.own}, so a batch cannot appear in it by "
                     "one rename; give a folder below the mount point"
@@ -92,6 +105,23 @@ def nearest_folder(path: Path) -> Path:
     if not there.is_dir():
         raise SetupError(f"{there} is a file, so {path} cannot be a folder; give another path")
     return there
+
+
+def problem_in(folder: Path) -> str:
+    """Return why nothing can be made in a folder that exists, "" when something can; nothing stays in it.
+
+    It is tried: rights alone do not tell, as root has them in /proc, too.
+    """
+    # A file without a name: no reader sees it, and nothing is left of it however this process ends. Not every
+    # file system has them: NFS needs a folder.
+    with suppress(OSError):
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
+        return ""
+    try:
+        Path(tempfile.mkdtemp(prefix=".kawal-check-", dir=folder)).rmdir()
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:

@@ -32,6 +32,23 @@ def moved(positions: Positions, ahead: Positions) -> Positions:
     return merged
 
 
+def ranges_between(begins: Positions, ends: Positions) -> list[Range]:
+    """Return the ranges between two positions that hold an offset, in order; new partitions begin at 0."""
+    found = [
+        Range(
+            topic=topic,
+            partition=int(partition),
+            begin=offset_of(begins, topic, partition) or 0,
+            until=until,
+        )
+        for topic, partitions in ends.items()
+        for partition, until in partitions.items()
+    ]
+    return sorted(
+        (held for held in found if held.until > held.begin), key=lambda held: (held.topic, held.partition)
+    )
+
+
 def lags(behind: Positions, ahead: Positions) -> dict[tuple[str, int], int]:
     """Return how many offsets each partition of `ahead` has that `behind` has not reached."""
     return {

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.backfill import QUERY, Backfill, Past, look_at_past, read_past
 from pipeline.broker_watch import BrokerWatch, away_sentence, watching
 from pipeline.checkpoint import Checkpoint, set_aside
 from pipeline.config import Job
@@ -23,7 +24,7 @@ from pipeline.ledger import Ledger
 from pipeline.lock import job_lock
 from pipeline.metrics_file import MeasuredReport
 from pipeline.places import Places, places_of, uri
-from pipeline.positions import Positions, count, lags, moved
+from pipeline.positions import Positions, count, lags, moved, ranges_between
 from pipeline.probe import Probe, no_probe
 from pipeline.progress import Meter, Progress, Summary, rows_in_flight
 from pipeline.quarantine import claim
@@ -167,9 +168,14 @@ def _run(spark: SparkSession, job: Job, land: Land, topics: Topics, report: Repo
             committed = landed
 
     begin = topics.resolved(start)
+    past = None
+    if job.source.backfill and land.checkpoint.last_planned() < 0:
+        past = look_at_past(job, begin, topics.latest(), topics.ids())
     with watching(job.source, topics, commit) as watch:
         land.topic_ids = watch.fresh_ids
-        yield _Run(spark=spark, job=job, land=land, watch=watch, start=start, begin=begin, report=report)
+        yield _Run(
+            spark=spark, job=job, land=land, watch=watch, start=start, begin=begin, report=report, past=past
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,20 +189,47 @@ class _Run:
     start: Positions
     begin: Positions
     report: Report
+    past: Past | None = None
+    """What is read from a gateway's files first."""
 
     def go(self, stop: Stop) -> int:
         """Start the query, follow it to its end and return the exit code."""
         meter = Meter(self.job.name, time.monotonic())
         outcome = "failed"
         try:
-            self._follow(self._start(), stop, meter)
+            if self.past is not None and self.past.offsets:
+                self._follow(self._backfill(self.past), stop, meter)
+            if not stop.signal_number:
+                self._follow(self._start(), stop, meter)
             code, outcome = self._ended(stop)
             return code
         finally:
             self.report.summary(self._summary(outcome, time.monotonic() - meter.started))
 
+    def _backfill(self, past: Past) -> Backfill:
+        from pipeline.log_source.source import KawalLog
+
+        self.spark.dataSource.register(KawalLog)
+        source = self.job.source
+        for note in past.notes:
+            self.report.note(f"{self.job.name}: {note}")
+        self.report.note(f"{self.job.name}: {past.offsets:,} offsets are read from {source.backfill} first")
+
+        def land(begins: Positions, ends: Positions, number: int) -> None:
+            from pipeline.jobs.land import Planned
+
+            records = read_past(self.spark, self.job, past, begins, ends)
+            self.land.land_planned(records, Planned(QUERY, number, ranges_between(begins, ends), ends))
+
+        most = source.max_offsets_per_trigger if self.job.trigger.mode != "once" else 0
+        return Backfill(past, most, land).start()
+
     def _start(self) -> StreamingQuery:
-        records = read_stream(self.spark, self.job, self.start, self.land.ledger.total)
+        landed = self.land.ledger.positions
+        start = {
+            topic: moved(self.start, {topic: landed.get(topic, {})})[topic] for topic in self.start
+        }  # behind what was read from files since
+        records = read_stream(self.spark, self.job, start, self.land.ledger.total)
         writer = records.writeStream.foreachBatch(self.land).queryName(self.job.name)
         writer = writer.option("checkpointLocation", uri(self.land.places.checkpoint))
         if self.job.trigger.mode == "interval":
@@ -204,7 +237,7 @@ class _Run:
             return writer.trigger(processingTime=f"{interval_ms} milliseconds").start()
         return writer.trigger(availableNow=True).start()
 
-    def _follow(self, query: StreamingQuery, stop: Stop, meter: Meter) -> None:
+    def _follow(self, query: StreamingQuery | Backfill, stop: Stop, meter: Meter) -> None:
         """Print progress until the query ends or a signal asks for it."""
         from py4j.protocol import Py4JError
 
@@ -253,13 +286,13 @@ class _Run:
             "(killed for its memory, it says nothing). Run the job again: it continues where the table ends"
         ) from error
 
-    def _has_ended(self, query: StreamingQuery) -> bool:
+    def _has_ended(self, query: StreamingQuery | Backfill) -> bool:
         """Wait a moment for the end of the query.  Raises: PipelineError when it failed."""
-        from pyspark.errors import StreamingQueryException
+        from pyspark.errors import PySparkException
 
         try:
             return bool(query.awaitTermination(LOOK_SECONDS))
-        except StreamingQueryException as error:
+        except PySparkException as error:
             failure = self.land.failure or error
             if isinstance(failure, PipelineError):
                 raise failure from None

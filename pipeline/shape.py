@@ -21,6 +21,8 @@ BATCH = f"{OURS}batch"
 """The column of the number of a row's batch, for those who ask for it."""
 
 DERIVED_TYPES = {"date": "date", "hour": "int"}
+DELTA_EXCLUDED = frozenset(" ,;{}()\n\t=")
+
 DERIVED = tuple(DERIVED_TYPES)
 """Partition columns made from the record timestamp where no declared column has the name."""
 
@@ -106,6 +108,8 @@ def shape_of(job: Job) -> Shape:
         view_columns=job.source.view_columns,
     )
     _check_names(shape, job.sink.batch_column)
+    if job.sink.kind == "delta":
+        _check_delta_names(shape)
     _check_partition_columns(shape)
     return shape
 
@@ -128,6 +132,16 @@ def _check_names(shape: Shape, batch_column: str) -> None:
         if key.startswith(OURS):
             raise JobFileError(f"the column {name!r}: names beginning with {OURS!r} are used while landing")
         taken[key] = "declared"
+
+
+def _check_delta_names(shape: Shape) -> None:
+    """Refuse names that readers of Delta do not take: the protocol excludes them, without column mapping."""
+    for name in shape.landed:
+        if wrong := next((letter for letter in name if letter in DELTA_EXCLUDED), ""):
+            raise JobFileError(
+                f"the column {name!r} of schema.columns has {wrong!r}, which no column of a Delta table may "
+                "have; rename it, or set sink.kind = 'parquet'"
+            )
 
 
 def _two_columns(shape: Shape, name: str, *, is_own: bool) -> str:

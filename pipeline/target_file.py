@@ -2,9 +2,51 @@
 
 from __future__ import annotations
 
-from pipeline.config import ErrorsSection, Job, SchemaSection
+from collections.abc import Container, Mapping
+from typing import Final
+
+from msgspec import Struct, structs
+
+from pipeline.config import ErrorsSection, Job, SchemaSection, SinkSection
 from pipeline.errors import JobFileError
 from pipeline.job_checks import check_topic_name
+from pipeline.offset_map import MAP_TOPIC
+
+ROTATION = ("rotate_rows", "rotate_interval")
+"""The keys of a table's that copies have, too."""
+
+_SAFE = "which the job sets itself, so that nothing is written twice or lost; leave it out"
+_LOGIN = "which has a key of its own; set it in [target.security] instead"
+
+OWN_OPTIONS: Final[Mapping[str, str]] = {
+    "bootstrap.servers": "which has a key of its own; set target.bootstrap instead",
+    "metadata.broker.list": "which has a key of its own; set target.bootstrap instead",
+    "transaction.timeout.ms": "which has a key of its own; set target.transaction_timeout instead",
+    **dict.fromkeys(
+        (
+            *("transactional.id", "enable.idempotence", "enable.gapless.guarantee", "acks"),
+            *("request.required.acks", "group.id", "enable.auto.commit", "auto.offset.reset"),
+            *("enable.partition.eof", "isolation.level", "retries", "message.send.max.retries"),
+            "max.in.flight.requests.per.connection",
+            "max.in.flight",
+        ),
+        _SAFE,
+    ),
+    **dict.fromkeys(
+        (
+            *("security.protocol", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"),
+            *("ssl.ca.pem", "ssl.ca.location", "ssl.certificate.pem", "ssl.certificate.location"),
+            *("ssl.key.pem", "ssl.key.location"),
+        ),
+        _LOGIN,
+    ),
+}
+"""Settings of librdkafka that a job file cannot change, and why."""
+
+INTERNAL_TOPICS: Final = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata", MAP_TOPIC}
+)
+"""The topics in which brokers, and copies, keep what they know."""
 
 
 def check_target(job: Job) -> None:
@@ -29,17 +71,39 @@ def check_target(job: Job) -> None:
             "source.min_partitions splits a partition over several writers, which cannot keep its order; "
             "leave it out"
         )
-    if job.schema != SchemaSection() or job.errors.mode != ErrorsSection().mode:
-        raise JobFileError(
-            f"[schema] and [errors] are for tables; records of job.kind {kind!r} are copied as they are"
-        )
+    for table, given, empty in (
+        ("schema", job.schema, SchemaSection()),
+        ("errors", job.errors, ErrorsSection()),
+    ):
+        if key := _changed(given, empty):
+            raise JobFileError(
+                f"{table}.{key} is given, but [schema] and [errors] are for tables; records of a job of kind "
+                f"{kind!r} are copied as they are: leave it out"
+            )
     if job.in_bucket:
         raise JobFileError(
             f"sink.path is {job.sink.path!r}: the ledger of job.kind {kind!r} is a local folder"
         )
-    if job.sink.partition_by or job.sink.kind != "parquet":
-        raise JobFileError(f"[sink] has a table's keys, but job.kind is {kind!r}; leave only sink.path")
+    if key := _changed(job.sink, SinkSection(path=job.sink.path), but=ROTATION):
+        raise JobFileError(
+            f"sink.{key} is a table's key, but a job of kind {kind!r} writes none; leave only sink.path"
+        )
+    _check_options(job.target.options)
     _check_names(job)
+
+
+def _changed(given: Struct, empty: Struct, but: Container[str] = ()) -> str:
+    """Return the name of the first key that is not as in `empty`, "" when there is none."""
+    names = (field.name for field in structs.fields(given) if field.name not in but)
+    return next((name for name in names if getattr(given, name) != getattr(empty, name)), "")
+
+
+def _check_options(options: Mapping[str, object]) -> None:
+    for name in options:
+        if own := OWN_OPTIONS.get(name):
+            raise JobFileError(f"target.options has {name!r}, {own}")
+        if name.endswith("_cb") or name in ("logger", "on_delivery"):
+            raise JobFileError(f"target.options has {name!r}, which takes a function; leave it out")
 
 
 def _check_names(job: Job) -> None:
@@ -47,6 +111,10 @@ def _check_names(job: Job) -> None:
     names = [job.target_topic(topic) for topic in topics]
     for name in names:
         check_topic_name(name, f"target.topic gives {name!r}")
+        if name in INTERNAL_TOPICS:
+            raise JobFileError(
+                f"target.topic gives {name!r}, a topic for the broker's own; give another name"
+            )
     if len(set(names)) < len(names):
         raise JobFileError(
             f"target.topic {job.target.topic!r} gives one name to several of {topics}; put '{{topic}}' into "

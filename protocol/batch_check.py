@@ -90,6 +90,27 @@ def check_batch(data: Readable, *, size_limit_bytes: int, zstd_allowed: bool = T
 
     Raises: CorruptBatch, BatchTooLarge, UnsupportedCodec, InvalidBatch.
     """
+    header = check_shape(data, zstd_allowed=zstd_allowed)
+    size = header.size_bytes
+    if header.base_offset != 0:
+        raise InvalidBatch(f"base offset is {header.base_offset}; a producer sends 0")
+    if size > size_limit_bytes:
+        raise BatchTooLarge(f"batch of {size} bytes; the topic's max.message.bytes is {size_limit_bytes}")
+    crc = computed_crc(data, size)
+    if crc != header.crc:
+        raise CorruptBatch(f"batch has CRC {header.crc:#010x}; its bytes have {crc:#010x}")
+    if header.attributes & CODEC_MASK > Codec.ZSTD:
+        raise UnsupportedCodec(f"codec {header.attributes & CODEC_MASK} is unknown; 0 to 4 are known")
+    _check_content(header)
+    return header
+
+
+def check_shape(data: Readable, *, zstd_allowed: bool = True) -> BatchHeader:
+    """Accept what can be one batch of a producer; these checks come before the partition is looked for.
+
+    Raises: CorruptBatch, UnsupportedCodec, InvalidBatch.
+    Source: ProduceRequest.validateRecords.
+    """
     length = len(data)
     if length < HEADER_BYTES:
         raise _not_a_batch(data)
@@ -102,16 +123,6 @@ def check_batch(data: Readable, *, size_limit_bytes: int, zstd_allowed: bool = T
         raise UnsupportedCodec("zstd needs Produce version 7 or newer; this request is older")
     if size < length and _whole_entry_size(memoryview(data)[size:]):
         raise InvalidBatch("more than one batch for a partition")
-    if header.base_offset != 0:
-        raise InvalidBatch(f"base offset is {header.base_offset}; a producer sends 0")
-    if size > size_limit_bytes:
-        raise BatchTooLarge(f"batch of {size} bytes; the topic's max.message.bytes is {size_limit_bytes}")
-    crc = computed_crc(data, size)
-    if crc != header.crc:
-        raise CorruptBatch(f"batch has CRC {header.crc:#010x}; its bytes have {crc:#010x}")
-    if codec > Codec.ZSTD:
-        raise UnsupportedCodec(f"codec {codec} is unknown; 0 to 4 are known")
-    _check_content(header)
     return header
 
 

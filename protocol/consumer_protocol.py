@@ -16,7 +16,21 @@ import struct as packing
 from typing import Final, TypeVar
 
 from protocol.errors import Malformed
-from protocol.wire import ArrayOf, Bytes, Int32, String, decode, encode, joined, message, struct, wire
+from protocol.schema import prepare_constructors
+from protocol.wire import (
+    ArrayOf,
+    Bytes,
+    Int32,
+    String,
+    decode,
+    encode,
+    joined,
+    message,
+    prepare_decoder,
+    prepare_encoder,
+    struct,
+    wire,
+)
 
 T = TypeVar("T")
 
@@ -58,6 +72,15 @@ class ConsumerProtocolAssignment:
 
     assigned_partitions: list[TopicPartition] = wire(ArrayOf(TopicPartition))
     user_data: bytes | None = wire(Bytes, nullable="0+", default=None)
+
+
+def prepare_versions() -> None:
+    """Make what reading and writing these messages needs, where it is not there."""
+    for version in range(VERSION_MAX + 1):
+        for cls in (ConsumerProtocolSubscription, ConsumerProtocolAssignment):
+            prepare_decoder(cls, version)
+        prepare_encoder(ConsumerProtocolAssignment, version)
+    prepare_constructors(ConsumerProtocolAssignment)
 
 
 def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = VERSION_MAX) -> bytes:

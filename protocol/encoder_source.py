@@ -177,7 +177,7 @@ class EncoderSource:
         """Write the function that returns all tagged fields of a struct, encoded."""
         self.in_tags = True
         with self.code.block(f"def {name}(o):"):
-            self.code.line("tags = dict(o.unknown_tags)")
+            self.code.line("tags = {} if o.unknown_tags is NO_TAGS else dict(o.unknown_tags)")
             for field in found.tagged:
                 with self.code.block(f"if {self._differs(f'o.{field.name}', field.default)}:"):
                     self.code.line(f"if {field.tag} in tags: raise TypeError")
@@ -191,7 +191,7 @@ class EncoderSource:
         """Write one value, or add it to the run."""
         kind = field.kind
         if kind is schema.Uuid:
-            self._add("16s", f"{value}.bytes")
+            self._add("16s", f"{value}.int.to_bytes(16, 'big')")
         elif isinstance(kind, Fixed):
             self._add(kind.format, value)
         elif isinstance(kind, type):

@@ -182,6 +182,9 @@ def write_compact_strings(out: bytearray, texts: Iterable[str]) -> None:
 
     Raises: TypeError for one that is too long, and for what is no string.
     """
+    if isinstance(texts, ReadyStrings):
+        out += texts.compact
+        return
     data = [*map(str.encode, texts)]
     sizes = [*map(len, data)]
     longest = max(sizes, default=0)
@@ -193,6 +196,16 @@ def write_compact_strings(out: bytearray, texts: Iterable[str]) -> None:
     for size, text in zip(sizes, data, strict=True):
         write_uvarint(out, size + 1)
         out += text
+
+
+class ReadyStrings(list[str]):
+    """Strings that must not change, with the bytes of `write_compact_strings`, which are made with it."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        super().__init__(texts)
+        made = bytearray()
+        write_compact_strings(made, [*self])
+        self.compact = bytes(made)
 
 
 _UUIDS: dict[bytes, UUID] = {}
@@ -273,6 +286,13 @@ def read_tags(
 
 def write_tags(out: bytearray, tags: Mapping[int, bytes]) -> None:
     """Append tagged fields, given with their encoded values, in ascending order."""
+    if len(tags) == 1:
+        # As structs in long arrays have them.
+        ((tag, value),) = tags.items()
+        if tag < 128 and len(value) < 128:
+            out += bytes((1, tag, len(value)))
+            out += value
+            return
     write_uvarint(out, len(tags))
     for tag in sorted(tags):
         write_uvarint(out, tag)

@@ -278,6 +278,16 @@ def _first_init(self: Any, **values: Any) -> None:
     cls.__init__(self, **values)
 
 
+def prepare_constructors(cls: type[Any]) -> None:
+    """Write the __init__ of a class and of the structs in it, where it has not been called yet."""
+    if cls.__init__ is _first_init:
+        cls.__init__ = _write_init(declaration(cls))
+    for field in declaration(cls).fields:
+        inner = field.kind.element if isinstance(field.kind, ArrayOf) else field.kind
+        if isinstance(inner, type):
+            prepare_constructors(inner)
+
+
 def _write_init(declared: Declaration) -> Callable[..., None]:
     """Generate `def __init__(self, *, group_id, generation_id, …)`; every object gets lists of its own."""
     scope: dict[str, Any] = {"absent": REQUIRED, "NO_TAGS": NO_TAGS}

@@ -14,7 +14,7 @@ Guarantees, the same for both codecs:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from protocol.errors import UnsupportedVersion
@@ -39,6 +39,7 @@ from protocol.schema import (
     Uuid,
     declaration,
     message,
+    prepare_constructors,
     struct,
     wire,
 )
@@ -73,6 +74,10 @@ __all__ = [
     "encode",
     "joined",
     "message",
+    "prepare_decoder",
+    "prepare_encoder",
+    "prepare_narrow_decoder",
+    "prepare_written",
     "reference_codec",
     "size_bytes",
     "struct",
@@ -124,6 +129,35 @@ def encode(message: Any, version: int) -> list[Buffer]:
     cls = message.__class__
     encoder = _encoders.get((cls, version)) or _make_encoder(cls, version)
     return encoder(message)
+
+
+def prepare_decoder(cls: type[Any], version: int) -> None:
+    """Make what `decode` needs at its first use, if it is not there.  Raises: UnsupportedVersion."""
+    if (cls, version) not in _decoders:
+        _make_decoder(cls, version)
+
+
+def prepare_narrow_decoder(cls: type[Any], version: int, elements_max: int) -> None:
+    """Do the same for `decode_narrow`, of a hot message."""
+    if (cls, version, elements_max) not in _narrow_decoders:
+        _make_narrow_decoder(cls, version, elements_max)
+
+
+def prepare_encoder(cls: type[Any], version: int) -> None:
+    """Do the same for `encode`."""
+    if (cls, version) not in _encoders:
+        _make_encoder(cls, version)
+
+
+def prepare_written(written: Mapping[type[Any], Sequence[int]]) -> None:
+    """Make what records of these schemas, each in these versions, need when they are written.
+
+    The module that writes them, on the event loop, calls it when it is imported: a thread does that.
+    """
+    for cls, versions in written.items():
+        prepare_constructors(cls)
+        for version in versions:
+            prepare_encoder(cls, version)
 
 
 def size_bytes(buffers: Sequence[Buffer]) -> int:

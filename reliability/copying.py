@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from compat_tests.clients.registry import java_client
@@ -33,6 +33,9 @@ MESSAGES_PER_TROUBLE: Final = 1_250
 
 SETTINGS: Final = {"group.min.session.timeout.ms": "1000", "group.initial.rebalance.delay.ms": "500"}
 """A copier that was killed is missed after two seconds."""
+
+LOOK_SECONDS: Final = 5
+"""Between two looks at the copiers."""
 
 STILL_SECONDS: Final = 120
 """Without progress for so long, transactions hang."""
@@ -134,9 +137,18 @@ class Copying:
                 self._start(name)
 
     def _copied(self) -> int:
-        """Return the progress of the group, as stable offsets tell it."""
+        """Return the progress of the group, as stable offsets tell it; 0 while they are not known.
+
+        They are not while a transaction is open: if its copier has ended by itself, it must be started again.
+        """
         places = [TopicPartition(INPUT, index) for index in range(PARTITIONS)]
-        return sum(max(place.offset, 0) for place in self._observer.committed(places, timeout=30))
+        try:
+            found = self._observer.committed(places, timeout=LOOK_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._TIMED_OUT:
+                raise
+            return 0
+        return sum(max(place.offset, 0) for place in found)
 
     # --- the end --------------------------------------------------------------------------------------------
 

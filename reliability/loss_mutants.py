@@ -23,6 +23,11 @@ BACKUPS: Final = "tests/sim/test_backup_simulation.py"
 BACKUP_DAMAGE: Final = "tests/wal/test_backup_damage.py"
 REMOTE: Final = "tests/sim/test_remote_simulation.py"
 HISTORIES: Final = "tests/wal/remote/test_same_history.py"
+JOURNAL: Final = "tests/wal/remote/test_journal.py"
+OLDER: Final = "tests/wal/remote/test_older_journals.py"
+REPLAY: Final = "tests/wal/remote/test_journal_replay.py"
+JOURNALS: Final = "tests/sim/test_journal_simulation.py"
+UNSTORED: Final = "tests/wal/test_unstored.py"
 
 EPOCHS: Final = (
     Mutant(
@@ -170,7 +175,7 @@ COPIES: Final = (
     ),
     Mutant(
         "a process that was replaced sets the cut again", "wal/remote/uploader.py",
-        "            if found is None or found.incarnation != self._incarnation:\n"
+        "            if found.incarnation != self._incarnation:\n"
         "                self._fenced = fenced\n                raise\n",
         "", (REMOTE,),
     ),
@@ -186,4 +191,40 @@ COPIES: Final = (
     ),
 )  # fmt: skip
 
-MUTANTS: Final = (*EPOCHS, *MESSAGE_IDS, *TOLD, *FILES, *COPIES)
+REMOTE_CLASS: Final = (
+    Mutant(
+        "the journal of an older process is not ended", "wal/remote/older_journals.py",
+        "        ended = fence(self._store, self._prefix, since, epoch=epoch, incarnation=incarnation)\n",
+        "        del incarnation\n"
+        "        ended = chunks(self._store, self._prefix, since, epoch=epoch - 1)\n",
+        (OLDER, JOURNALS),
+    ),
+    Mutant(
+        "a fence is swept", "wal/remote/older_journals.py",
+        "        return decode_journal(self._store.read(key).data, key).is_fence\n",
+        "        return False\n", (OLDER, JOURNALS),
+    ),
+    Mutant(
+        "commits count in the order in which requests end", "wal/remote/journal.py",
+        "        while self._in_flight and self._in_flight[0].is_stored:\n"
+        "            counting += self._in_flight.popleft().commits\n",
+        "        self._in_flight.remove(put)\n        counting += put.commits\n", (JOURNAL, JOURNALS),
+    ),
+    Mutant(
+        "what a start finds on the disk is acknowledged at once", "broker/storage/vnodes.py",
+        "            vnode.is_confirmed = vnode.log.options.durability != \"remote\"\n",
+        "            vnode.is_confirmed = True\n", (JOURNALS,),
+    ),
+    Mutant(
+        "a footer is not sent with a later commit", "wal/unstored.py",
+        "    footers = [] if job is None else [job.seal, *(earlier.seal for earlier in state.unstored)]\n",
+        "    footers = [] if job is None else [job.seal]\n", (UNSTORED, REPLAY),
+    ),
+    Mutant(
+        "a replay cuts a file back to what a chunk had", "wal/remote/journal_replay.py",
+        "            if part.position == 0 and _salt(file) != part.salt:\n",
+        "            if part.position == 0:\n", (REPLAY,),
+    ),
+)  # fmt: skip
+
+MUTANTS: Final = (*EPOCHS, *MESSAGE_IDS, *TOLD, *FILES, *COPIES, *REMOTE_CLASS)

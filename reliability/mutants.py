@@ -180,7 +180,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "produce is answered before its frame is written", "broker/storage/vnode.py",
-        "        if version >= self.log.next_version:", "        if False:", (BROKER,),
+        "        if version >= self.log.next_version or not self.is_confirmed:", "        if False:",
+        (BROKER,),
     ),
     Mutant(
         "waiters of a lost frame hear that it is safe", "broker/storage/vnode.py",

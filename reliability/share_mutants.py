@@ -43,7 +43,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "letters that were due at a crash are forgotten", TABLE,
-        "            if any(True for _ in share.partition.archiving()):", "            if False:", (SHARES,),
+        "            if not share.is_kept and any(True for _ in share.partition.archiving()):",
+        "            if False:", (SHARES,),
     ),
     Mutant(
         "a snapshot leaves out what is finished", RANGES,

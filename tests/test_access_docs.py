@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from broker.handlers import OF_NODES
 from broker.security.access_table import ACCESS
 from protocol.api_keys import ApiKey
 
@@ -22,7 +23,8 @@ def access_table() -> str:
     for key, checks in sorted(ACCESS.items()):
         name = ApiKey(key).name
         if not checks:
-            lines.append(f"| {name} | nothing | | |")
+            needs = "to be another node of the cluster" if key in OF_NODES else "nothing"
+            lines.append(f"| {name} | {needs} | | |")
         for check in checks:
             error = "" if check.error is None else f"{check.error.name} ({int(check.error)})"
             lines.append(f"| {name} | {check.text} | {check.scope.value} | {error} |")

@@ -18,6 +18,7 @@ from broker.server.audit_setup import make_trail
 from broker.server.exposition import _SnapshotCollector
 from broker.snapshot import Snapshot
 from tests.broker.gateway import Gateway
+from tests.broker.server.test_remote_exposition import JOURNAL, NUMBERS
 
 ROOT: Final = Path(__file__).parents[1]
 DASHBOARD: Final = json.loads((ROOT / "packaging/grafana/kawal.json").read_text())
@@ -61,6 +62,7 @@ def exported() -> dict[str, set[str]]:
     make_trail(gateway.broker, gateway.config, lambda _batch, done: done(None))
     snapshot = Snapshot.take(gateway.broker)
     snapshot.data_directory = "/"  # the simulated directory is on no file system
+    snapshot.remote = NUMBERS | JOURNAL
     registry = CollectorRegistry()
     registry.register(_SnapshotCollector(snapshot, GroupSnapshot(), TransactionSnapshot(), ShareSnapshot()))
     ProcessCollector(registry=registry)

@@ -191,12 +191,28 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "a member with very many protocols": (
         f"{GROUPS}/test_classic_requests.py::test_the_protocols_of_a_join_are_looked_at_once",
     ),
+    "members of very many topics": (
+        f"{GROUPS}/test_next_step.py::test_the_loop_takes_no_line_of_python_for_each_topic_of_a_member",
+        f"{GROUPS}/share/test_targets.py::test_the_loop_takes_no_line_of_python_for_each_of_very_many_names",
+        "load:wide-consumers",
+        "load:wide-shares",
+    ),
     "DeleteTopics": (f"{LARGE}::test_many_topics_are_deleted", "load:delete-topics"),
     "AlterConfigs": (f"{LARGE}::test_settings_of_many_topics_are_replaced", "load:alter-configs"),
     "OffsetCommit": (
         f"{HANDLERS}/test_offset_commit.py"
         "::test_very_many_offsets_are_committed_a_part_at_a_time_beside_other_requests",
         "load:offset-commit",
+    ),
+    "offsets of ever more groups": (
+        f"{GROUPS}/test_offset_room.py"
+        "::test_an_offset_for_which_there_is_no_room_is_refused_so_that_its_client_tries_again",
+        "load:offsets-wide",
+    ),
+    "producers in very many partitions": (
+        f"{WAL}/test_producers_memory.py"
+        "::test_producers_of_ever_more_streams_take_no_more_memory_than_they_may",
+        "load:producers-wide",
     ),
     "DeleteRecords": (f"{LARGE}::test_records_of_many_partitions_are_deleted", "load:delete-records"),
     "retention over very many extents": (

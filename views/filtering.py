@@ -237,7 +237,8 @@ def _assembled(header: BatchHeader, state: ScanState, codec: int) -> bytes:
     batch = bytearray().join([bytes(HEADER_BYTES), *content])
     newest = header.max_timestamp
     if not header.is_append_time:
-        newest = min(header.base_timestamp + state.newest, 2**63 - 1)
+        # A client may have written any base and any delta.
+        newest = max(-(2**63), min(header.base_timestamp + state.newest, 2**63 - 1))
     attributes = header.attributes & ~_CODEC_AND_APPEND_TIME | codec | (header.attributes & 0x08)
     write_header(batch, header, attributes, newest, state.matched)
     return bytes(batch)

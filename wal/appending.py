@@ -85,13 +85,13 @@ class LogAppending(LogReading):
         neither change nor be reused. `producer` is the batch's stamp when `producers(stream_id).check` found
         it new, or the marker of a CONTROL batch, which else is read; `named`: its named producers' writes.
         `reserved`: on a full disk the append may use the room kept for commits and deletions.
-        Raises: LogFailed, LogDamaged, LogClosed, DiskFull, StreamDropped; then nothing was appended.
+        Raises: LogFailed, LogDamaged, LogClosed, DiskFull, StoreBehind, StreamDropped: nothing was done.
         """
         state = self._state
         if self._refused is not None:
             raise self._refused.with_traceback(None)
-        if state.full and not reserved:
-            raise state.disk_full()
+        if (state.full or state.behind) and not reserved:
+            raise state.no_room()
         size, prefix = len(batch), _unpack_prefix(batch)
         assert (prefix[1], prefix[3]) == (size - 12, 2)
         stream = state.streams.get(stream_id)

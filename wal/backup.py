@@ -51,7 +51,8 @@ from wal.disk import Disk, DiskError, Lock, LockHeld, NoSuchFile
 from wal.errors import StoreError
 from wal.inspect import SegmentReport, verify_log
 from wal.segment import base_version_of
-from wal.store import LOCK, MARKER, META, make_directories, marker_format, read_marker, vnodes_in
+from wal.store import LOCK, META, make_directories, vnodes_in
+from wal.store_marker import MARKER, marker_format, read_marker
 from wal.whole_files import read_file
 
 ATTEMPTS_MAX = 10

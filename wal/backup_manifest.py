@@ -17,7 +17,7 @@ from crc32c import crc32c
 from wal.backup_pieces import KnownFile
 from wal.disk import Disk, DiskError
 from wal.errors import StoreError
-from wal.store import STORE_FORMAT, StoreIdentity
+from wal.store_marker import STORE_FORMAT, StoreIdentity
 from wal.whole_files import read_file, replace_file
 
 MANIFEST = "manifest.json"

@@ -75,7 +75,9 @@ def begin_commit(state: LogState, frame: OpenFrame, now_ms: int) -> CommitJob:
     tail.last_crc = built.crc
     buffers = built.buffers
     room_left = segment.capacity - tail.position - FOOTER_FRAME_BYTES
-    closes = room_left < segment.capacity // CLOSE_EARLY_FRACTION
+    closes = room_left < segment.capacity // CLOSE_EARLY_FRACTION or _has_enough_extents(
+        state, segment, frame
+    )
     if closes:
         buffers.append(_footer(segment, tail, _durable(state, seal), frame.next_version, now_ms))
     return _job(state, segment, tail, position=position, buffers=buffers, built=built, closes=closes,
@@ -102,9 +104,23 @@ def begin_seal(state: LogState, now_ms: int) -> CommitJob:
                 seal=None, create=None)  # fmt: skip
 
 
+def waits_for_store(state: LogState, frame: OpenFrame, now_ms: int) -> bool:
+    """Whether a frame must wait until those before it are in the store, unlike one in the same segment."""
+    if not state.unstored:
+        return False
+    last = state.unstored[-1]
+    end = last.position + last.size_bytes + frame.size_bytes + FOOTER_FRAME_BYTES
+    is_old = _is_old(last.segment, state.options.segment_ms, now_ms + state.wall_offset_ms)
+    return last.closes or end > last.segment.capacity or is_old or state.options.durability != "remote"
+
+
 def _target(
     state: LogState, frame: OpenFrame, now_ms: int
 ) -> tuple[Segment, SealPlan | None, CreatePlan | None, Tail]:
+    if state.unstored:
+        last = state.unstored[-1]
+        tail = Tail(last.position + last.size_bytes, last.next_sequence, last.last_crc, last.totals)
+        return last.segment, None, None, tail
     active = state.active
     if active is not None and not active.sealed and _takes(state, active, frame.size_bytes, now_ms):
         tail = Tail(active.end_position, state.next_sequence, active.last_crc, active.totals)
@@ -145,6 +161,14 @@ def _takes(state: LogState, active: Segment, size_bytes: int, now_ms: int) -> bo
     # On a full disk there is no room for a successor, but there may be some left in this one.
     is_young = state.full or not _is_old(active, state.options.segment_ms, now_ms)
     return (fits and is_young and active.format == FORMAT) or active.next_version == active.base_version
+
+
+def _has_enough_extents(state: LogState, segment: Segment, frame: OpenFrame) -> bool:
+    """Return whether nothing more belongs into a segment after this frame, however small that would be."""
+    extents = len(segment.active_index.base) + sum(len(run.extents) for run in frame.runs.values())
+    extents += sum(job.entry_count for job in state.unstored)
+    # On a full disk there is no room for a successor.
+    return extents >= state.options.segment_extents_max and not state.full
 
 
 def _is_old(active: Segment, segment_ms: int, now_ms: int) -> bool:
@@ -216,7 +240,7 @@ def _job(
     return CommitJob(
         disk=state.disk,
         segment=segment,
-        file=segment.shared,
+        file=state.unstored[-1].file if state.unstored else segment.shared,
         position=position,
         buffers=buffers,
         size_bytes=tail.position - position,
@@ -225,7 +249,7 @@ def _job(
         last_crc=tail.last_crc,
         totals=tail.totals,
         closes=closes,
-        needs_sync=(state.options.durability == "disk" or built is None or closes or built.frame.must_sync),
+        needs_sync=(state.options.durability != "os" or built is None or closes or built.frame.must_sync),
         seal=seal,
         create=create,
     )
@@ -310,7 +334,8 @@ def _frame_done(state: LogState, segment: Segment, position: int, built: BuiltFr
 
 def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
     """Take back what was appended in `frames` and in all frames still pending."""
-    for frame in [*frames, *state.pending]:
+    unstored = [job.built.frame for job in state.unstored if job.built is not None]
+    for frame in [*frames, *unstored, *state.pending]:
         for run in frame.runs.values():
             stream = run.stream
             stream.next_offset = stream.high_watermark
@@ -320,6 +345,7 @@ def roll_back(state: LogState, frames: list[OpenFrame]) -> None:
             undo_meta(state, meta.stream_id, meta.payload)
     state.producers.revert()
     state.named.revert()
+    state.unstored.clear()
     state.pending.clear()
     active = state.active
     state.next_version = state.written_version

@@ -73,7 +73,7 @@ class LogCompacting(LogAppending):
         if self._refused is not None:
             raise self._refused.with_traceback(None)
         if state.full:
-            raise state.disk_full()
+            raise state.no_room()
         size = len(batch)
         prefix = BATCH_PREFIX.unpack_from(batch)
         base, count = prefix[0], prefix[6] + 1

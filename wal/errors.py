@@ -32,6 +32,7 @@ __all__ = [
     "RemoteOnly",
     "RemoteReadError",
     "RemoteWaits",
+    "StoreBehind",
     "StoreError",
     "StoreInUse",
     "StreamDropped",
@@ -120,6 +121,10 @@ class RemoteWaits(RemoteReadError):
 
 class LogClosed(WalError):
     """A call to a log that was closed; nothing more can be appended to it."""
+
+
+class StoreBehind(WalError):
+    """The object store has not taken what was written, so the log takes no more for now."""
 
 
 class LogFailed(WalError):

@@ -1,18 +1,7 @@
-"""The index of a segment: the extents of each stream, as columns, in memory or from the segment's `.idx`.
+"""The index of a segment: the extents of each stream, as columns in memory; `wal.index_file` stores it.
 
 An extent is a run of one stream's batches inside one frame, cut so that it has at most `EXTENT_BYTES` or is a
 single batch: a reader that continues where it stopped is always at the beginning of an extent.
-
-    .idx    := header[64] columns crc[4]
-    columns := stream_ids u64[S]                    sorted
-               base i64[E]  version u64[E]  max_timestamp i64[E]
-               frame_version u64[F]
-               starts u32[S + 1]                    extents of stream i are starts[i] .. starts[i + 1]
-               count u32[E]  position u32[E]  size u32[E]
-               frame_position u32[F]
-
-All is little endian; the header counts S streams, E extents and F frames. Extents are sorted by stream, then
-offset. Header and crc are seeded with the segment's salt.
 
 An index is derived data: a missing or invalid one is rebuilt from the segment, and it never decides anything.
 
@@ -23,16 +12,11 @@ of each block. Timestamps need not ascend, so blocks are compared one after anot
 
 from __future__ import annotations
 
-import struct
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from operator import itemgetter
-from typing import Literal
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from crc32c import crc32c
-
-from wal.format import HEADER_BYTES
 from wal.scan import NO_TIMESTAMP
 from wal.verdicts import Verdicts
 
@@ -45,12 +29,14 @@ EXTENT_OFFSETS = (1 << 32) - 1
 BLOCK_EXTENTS = 256
 """The extents of a block: 400,000 of them are searched in 0.1 ms, and a block takes 8 bytes."""
 
-INDEX_MAGIC = b"KAWALIDX"
-INDEX_FORMAT = 1
-INDEX_HEADER = struct.Struct("<8sHxxIQQIIIQq4x")
-# magic, format, vnode, base version, end position, streams, extents, frames, next version, max timestamp
-INDEX_CRC = struct.Struct("<I")
-assert INDEX_HEADER.size == HEADER_BYTES
+GROWN_EXTENT_BYTES: Final = 52
+"""The memory of an extent while the index grows: 44 bytes in columns, 4 in the rows of its stream, 1 for the
+verdict on it, and what the columns have in advance."""
+
+GROWN_STREAM_BYTES: Final = 160
+"""The memory of a stream while the index grows: its number, its rows, its place in a dict (measured)."""
+
+FRAME_BYTES: Final = 12
 
 Column = Sequence[int]
 
@@ -91,6 +77,10 @@ class SegmentIndex(Verdicts):
 
     def stream_ids(self) -> Sequence[int]:
         """Return the streams that have data here."""
+        raise NotImplementedError
+
+    def newest_versions(self) -> Iterator[tuple[int, int]]:
+        """Yield the streams that have data here, each with the version of its last extent."""
         raise NotImplementedError
 
     def range_of(self, stream_id: int) -> tuple[int, int] | None:
@@ -146,6 +136,10 @@ class SegmentIndex(Verdicts):
         """Return the total size of the extents in these rows."""
         return sum(map(self.size.__getitem__, slots))
 
+    def memory_bytes(self) -> int:
+        """Return about how much memory the index takes."""
+        raise NotImplementedError
+
     def frame_of(self, version: int) -> int:
         """Return the row of the last frame that begins at or before `version`; -1 when all come after it."""
         return bisect_right(self.frame_version, version) - 1
@@ -189,6 +183,11 @@ class ActiveIndex(SegmentIndex):
     def stream_ids(self) -> Sequence[int]:
         """Return the streams that have data here, in no order."""
         return list(self.by_stream)
+
+    def newest_versions(self) -> Iterator[tuple[int, int]]:
+        """Yield the streams that have data here, each with the version of its last extent; new ones first."""
+        version = self.version
+        return ((stream_id, version[slots[-1]]) for stream_id, slots in reversed(self.by_stream.items()))
 
     def block_times(self, stream_id: int) -> Sequence[int]:
         """Return the largest timestamp of each whole block of a stream's extents."""
@@ -256,122 +255,14 @@ class ActiveIndex(SegmentIndex):
             block = slots[start : start + BLOCK_EXTENTS]
             newest.append(max(map(self.max_timestamp.__getitem__, block)))
 
+    def memory_bytes(self) -> int:
+        """Return about how much memory the index takes."""
+        return (
+            GROWN_EXTENT_BYTES * len(self.base)
+            + GROWN_STREAM_BYTES * len(self.by_stream)
+            + FRAME_BYTES * len(self.frame_version)
+        )
+
     def highest_timestamp(self) -> int:
         """Return the highest timestamp of all extents."""
         return max(self.max_timestamp, default=NO_TIMESTAMP)
-
-
-class FileIndex(SegmentIndex):
-    """The index of a sealed segment, straight from the bytes of its `.idx`."""
-
-    __slots__ = ("_starts", "_stream_ids", "end_position", "size_bytes")
-
-    def __init__(self, data: bytes) -> None:
-        _, _, _, _, self.end_position, streams, extents, frames, _, _ = INDEX_HEADER.unpack_from(data)
-        self.size_bytes = len(data)
-        columns = _Cutter(data)
-        self._stream_ids = columns.take("Q", streams)
-        self.base = columns.take("q", extents)
-        self.version = columns.take("Q", extents)
-        self.max_timestamp = columns.take("q", extents)
-        self.frame_version = columns.take("Q", frames)
-        self._starts = columns.take("I", streams + 1)
-        self.count = columns.take("I", extents)
-        self.position = columns.take("I", extents)
-        self.size = columns.take("I", extents)
-        self.frame_position = columns.take("I", frames)
-        self.newest = {}
-        self.checked = bytearray(extents)
-
-    def block_times(self, stream_id: int) -> Sequence[int]:
-        """Return the largest timestamp of each whole block of a stream's extents."""
-        known = self.newest.get(stream_id)
-        if known is None:
-            slots = self.slots(stream_id) or range(0)
-            starts = range(slots.start, slots.stop - BLOCK_EXTENTS + 1, BLOCK_EXTENTS)
-            known = array("q", [max(self.max_timestamp[row : row + BLOCK_EXTENTS]) for row in starts])
-            self.newest[stream_id] = known
-        return known
-
-    def slots(self, stream_id: int) -> range | None:
-        """Return the rows of a stream's extents: a range, since they are adjacent."""
-        row = bisect_left(self._stream_ids, stream_id)
-        if row == len(self._stream_ids) or self._stream_ids[row] != stream_id:
-            return None
-        return range(self._starts[row], self._starts[row + 1])
-
-    def stream_ids(self) -> Sequence[int]:
-        """Return the streams that have data here, sorted."""
-        return self._stream_ids
-
-    def bytes_of(self, slots: Sequence[int]) -> int:
-        """Return the total size of the extents in these rows, which are adjacent."""
-        return sum(self.size[slots[0] : slots[-1] + 1]) if slots else 0
-
-
-class _Cutter:
-    """A cutter of typed columns from the bytes of an index, in order."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = memoryview(data)
-        self._position = HEADER_BYTES
-
-    def take(self, code: Literal["Q", "q", "I"], count: int) -> memoryview[int]:
-        """Return the next `count` items of the type `code`."""
-        end = self._position + count * (8 if code in "Qq" else 4)
-        column = self._data[self._position : end].cast(code)
-        self._position = end
-        return column
-
-
-def encode_index(
-    index: ActiveIndex, *, vnode_id: int, base_version: int, end_position: int, next_version: int, seed: int
-) -> bytes:
-    """Return the bytes of the `.idx` of a segment that no longer grows."""
-    stream_ids = array("Q", sorted(index.by_stream))
-    order: list[int] = []
-    starts = array("I", [0])
-    for stream_id in stream_ids:
-        order.extend(index.by_stream[stream_id])
-        starts.append(len(order))
-    header = INDEX_HEADER.pack(
-        INDEX_MAGIC, INDEX_FORMAT, vnode_id, base_version, end_position, len(stream_ids), len(order),
-        len(index.frame_version), next_version, index.highest_timestamp(),
-    )  # fmt: skip
-    parts = [
-        header,
-        stream_ids,
-        _reordered(index.base, order),
-        _reordered(index.version, order),
-        _reordered(index.max_timestamp, order),
-        index.frame_version,
-        starts,
-        _reordered(index.count, order),
-        _reordered(index.position, order),
-        _reordered(index.size, order),
-        index.frame_position,
-    ]
-    data = b"".join(bytes(part) for part in parts)
-    return data + INDEX_CRC.pack(crc32c(data, seed))
-
-
-def _reordered(column: array[int], order: list[int]) -> array[int]:
-    if len(order) < 2:
-        return array(column.typecode, [column[row] for row in order])
-    return array(column.typecode, itemgetter(*order)(column))
-
-
-def decode_index(data: bytes, *, base_version: int, seed: int) -> FileIndex | None:
-    """Return the index in `data`, or None when it is not a whole one of this segment."""
-    if len(data) < HEADER_BYTES + INDEX_CRC.size:
-        return None
-    magic, version, _, base, _, streams, extents, frames, _, _ = INDEX_HEADER.unpack_from(data)
-    size = (
-        HEADER_BYTES + 8 * streams + 24 * extents + 8 * frames + 4 * (streams + 1) + 12 * extents + 4 * frames
-    )
-    end = len(data) - INDEX_CRC.size
-    if magic != INDEX_MAGIC or version != INDEX_FORMAT or base != base_version or size != end:
-        return None
-    if crc32c(memoryview(data)[:end], seed) != INDEX_CRC.unpack_from(data, end)[0]:
-        return None
-    return FileIndex(data)

@@ -28,7 +28,7 @@ from wal.format import (
     seed_of,
     unknown_format,
 )
-from wal.index import decode_index
+from wal.index_file import decode_index
 from wal.remote_record import read_records
 from wal.scan import END, NEVER_WRITTEN, FoundFrame, Scan, survey_after
 from wal.segment import INDEX_SUFFIX, SUFFIX, Totals, base_version_of

@@ -8,10 +8,11 @@ one that has it. The segment found is remembered in the stream.
 from __future__ import annotations
 
 from wal.disk import DiskError, File
-from wal.errors import IndexNotLoaded, IndexRebuilding, RemoteReadError
+from wal.errors import IndexNotLoaded, IndexRebuilding
 from wal.format import FIRST_FRAME_POSITION
 from wal.index import ActiveIndex, SegmentIndex
 from wal.indexing import index_frame
+from wal.remote_index import fetch_index, fetched_index
 from wal.scan import NO_TIMESTAMP, Scan
 from wal.segment import Segment
 from wal.state import LogState
@@ -31,18 +32,14 @@ def index_of(state: LogState, segment: Segment) -> SegmentIndex:
     if index is None:
         if segment in state.to_rebuild:
             raise IndexRebuilding(segment.path)
+        if segment.base_version in state.fetched_indexes:
+            return fetched_index(state, segment)
         if state.must_not_wait:
             raise _not_loaded(state, segment)
         index = segment.load_index(state.disk)
         if index is None and segment.remote is not None:
-            if segment.retired:
-                return (
-                    ActiveIndex()
-                )  # a crash came between the removals of its files; nothing of it is needed
-            raise RemoteReadError(
-                f"{segment.index_path}: the index is missing or damaged, and its segment has left the disk; "
-                "'kawal restore' makes both anew"
-            )
+            # A crash may have come between the removals of its files: then nothing of it is needed.
+            return ActiveIndex() if segment.retired else fetched_index(state, segment)
         if index is None:
             # A log that has stopped has no maintenance; its readers must not wait for it.
             if segment.end_position > REBUILT_AT_ONCE_BYTES and state.stop() is None:
@@ -70,6 +67,10 @@ def _not_loaded(state: LogState, segment: Segment) -> IndexNotLoaded:
         if found and segment.index is None:
             segment.index = found[0]
             state.index_cache.loaded(segment)
+        if segment.index is None and segment.remote is not None and not segment.retired:
+            # Then the next try waits for the object store, and not for the disk.
+            fetch_index(state, segment)
+            return True
         return segment.index is not None
 
     return IndexNotLoaded(segment.path, load, adopt)

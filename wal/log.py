@@ -6,6 +6,7 @@ The event loop is the only writer: no method but `SyncJob.run` blocks for long, 
     job = begin_sync()     closes the open frame; what is appended from now on joins the next one
     job.run()              in a thread: one write, one fdatasync (and the roll to a new segment when due)
     synced(job)            readers may see the frame; its batches may be acknowledged
+    written(job)           with durability `remote` first this; `synced` when the store has the frame, too
     failed(job, error)     everything not acknowledged is taken back; the log refuses appends until it has
                            been reopened, which the next `begin_sync` attempts
 
@@ -18,11 +19,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wal.checkpoint import write_witness
-from wal.commit import Advanced, begin_commit, begin_seal, commit_done, roll_back, roll_done
+from wal.commit import (
+    Advanced,
+    begin_commit,
+    begin_seal,
+    commit_done,
+    roll_back,
+    roll_done,
+    waits_for_store,
+)
 from wal.disk import Disk
 from wal.disk_errors import DiskFull
 from wal.errors import LogDamaged, LogFailed
 from wal.jobs import CommitJob, Phase, ReopenJob, SyncJob
+from wal.log_settings import LogSettings
 from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
 from wal.recovery import Recovery
@@ -30,7 +40,6 @@ from wal.recovery_report import RecoveryReport
 from wal.segment import ANOTHER_HISTORY, DELETED_SUFFIX, REPAIRED, SPARE, TEMPORARY
 from wal.state import LogState
 from wal.stream import epoch_after_loss
-from wal.tiering import LogTiering
 from wal.whole_files import read_file, remove_durably
 
 NEVER_MS = 2**62
@@ -40,7 +49,7 @@ EXPIRY_MS = 10_000
 """The interval at which a slice of the idle producers is examined."""
 
 
-class VnodeLog(LogTiering):
+class VnodeLog(LogSettings):
     """The log of one vnode; made with `open`."""
 
     def __init__(self, state: LogState, recovery: RecoveryReport, marks: Marks) -> None:
@@ -140,9 +149,13 @@ class VnodeLog(LogTiering):
         state.now_ms = now_ms
         if self._job is not None or state.closed or state.damage is not None:
             return None
+        if self._stop_error is not None and state.unstored:
+            return None  # those before it count first
         if state.failure is not None:
             self._job = self._begin_reopen() if now_ms >= self._reopen_at_ms else None
         elif state.pending:
+            if waits_for_store(state, state.pending[0], now_ms):
+                return None
             self._job = begin_commit(state, state.pending[0], now_ms)
             if state.pending.popleft() is self._open:
                 self._open = None
@@ -152,8 +165,8 @@ class VnodeLog(LogTiering):
 
     def _seal_wanted(self) -> bool:
         """Return whether frames need a seal; the footer of a roll that got no further has sealed them too."""
-        active = self._state.active
-        return self._unsealed and active is not None and not active.sealed
+        state, active = self._state, self._state.active
+        return self._unsealed and not state.unstored and active is not None and not active.sealed
 
     def _seal_due(self, now_ms: int) -> bool:
         options = self._state.options
@@ -163,11 +176,23 @@ class VnodeLog(LogTiering):
             and now_ms >= self._last_seal_ms + options.seal_interval_ms
         )
 
-    def synced(self, job: SyncJob, now_ms: int) -> list[Advanced]:
-        """Take back a job whose `run` returned; return the streams that advanced."""
+    def written(self, job: CommitJob, now_ms: int) -> None:
+        """Take back a job whose `run` returned; in their order, commits are `synced` once they are stored."""
         assert job is self._job
         self._job = None
         state = self._state
+        state.now_ms = now_ms
+        state.unstored.append(job)
+
+    def synced(self, job: SyncJob, now_ms: int) -> list[Advanced]:
+        """Take back a job whose `run` returned; return the streams that advanced."""
+        state = self._state
+        if state.unstored:
+            assert job is state.unstored[0]
+            state.unstored.popleft()
+        else:
+            assert job is self._job
+            self._job = None
         state.now_ms = now_ms
         if isinstance(job, ReopenJob):
             self._reopened(job)
@@ -193,6 +218,7 @@ class VnodeLog(LogTiering):
         DiskFull; after any other failure it refuses all appends until it has been verified against the disk.
         """
         assert job is self._job
+        assert not self._state.unstored, "those before it count first"
         self._job = None
         state = self._state
         state.now_ms = now_ms
@@ -279,7 +305,7 @@ class VnodeLog(LogTiering):
 
     def _maybe_stop(self) -> None:
         """Stop after a failed sync outside a SyncJob, once no SyncJob is under way."""
-        if self._stop_error is None or self._job is not None:
+        if self._stop_error is None or self._job is not None or self._state.unstored:
             return
         error, self._stop_error = self._stop_error, None
         self._fail(error)
@@ -321,36 +347,6 @@ class VnodeLog(LogTiering):
             deadline = seal if deadline is None else min(deadline, seal)
         return deadline
 
-    @property
-    def options(self) -> LogOptions:
-        """The options in effect."""
-        return self._state.options
-
-    def change_options(self, options: LogOptions) -> None:
-        """Apply these options from now on, except for identity, vnode id and cache sizes.
-
-        A change of durability to `disk` takes effect with the next commit, whose sync covers all
-        bytes written before.
-        """
-        before = self._state.options
-        self._state.options = replace(
-            options,
-            vnode_id=before.vnode_id,
-            identity=before.identity,
-            tail_cache_bytes=before.tail_cache_bytes,
-            index_cache_bytes=before.index_cache_bytes,
-        )
-        self._state.producers.expiration_ms = options.producer_expiry_ms
-        self._state.producers.producers_per_stream_max = options.producers_per_stream_max
-        if self._state.spare is not None and options.segment_bytes != before.segment_bytes:
-            # It has the old size; the next one takes its name.
-            self._state.spare.close()
-            self._state.spare = None
-
-    def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
-        """Set the wall clock's time, which frames carry: backups and retention's guard use it."""
-        self._state.wall_offset_ms = wall_ms - now_ms
-
     def tick(self, now_ms: int) -> None:
         """Do the timed work that needs no disk: expire idle producers."""
         self._state.now_ms = now_ms
@@ -367,6 +363,9 @@ class VnodeLog(LogTiering):
         assert self._maintenance.job is None
         advanced: list[Advanced] = []
         state = self._state
+        while state.unstored:
+            # The next start takes them for written, and brings them into the store.
+            advanced += self.synced(state.unstored[0], now_ms)
         while state.stop() is None and (state.pending or self._seal_wanted()):
             job = self.begin_sync(now_ms) or self._force_seal(now_ms)
             try:
@@ -391,6 +390,7 @@ class VnodeLog(LogTiering):
         assert self._maintenance.job is None
         state = self._state
         state.close_spare()
+        state.unstored.clear()
         state.pending.clear()
         state.closed = True
         self._refused = state.refusal()

@@ -19,7 +19,7 @@ A failed job costs nothing but its work, except a failed sync of the log itself,
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 from wal.checkpoint import Witness
 from wal.index import ActiveIndex
@@ -40,7 +40,7 @@ from wal.maintenance_jobs import (
     WitnessJob,
 )
 from wal.options import recovery_ns
-from wal.retiring import RetirableSearch
+from wal.retiring import RetirableSearch, note_blocker
 from wal.scrub import Scrubbing, damage_path
 from wal.segment import DELETED_SUFFIX, SPARE, Segment, SharedFile
 from wal.snapshot import Capture
@@ -139,10 +139,10 @@ class Maintenance:
             deadlines.append(self._not_before(FlushJob, self._next_flush_ms))
         if self._deleted:
             deadlines.append(self._not_before(UnlinkJob, self._deleted[0][0]))
-        if self.state.to_rebuild:
-            deadlines.append(self._not_before(RebuildJob, now_ms))
-        if self.state.suspects:
-            deadlines.append(self._not_before(ScrubJob, now_ms))
+        state = self.state
+        waiting: tuple[tuple[type[Job], Sized], ...]
+        waiting = (RebuildJob, state.to_rebuild), (TierJob, state.to_tier), (ScrubJob, state.suspects)
+        deadlines += [self._not_before(kind, now_ms) for kind, segments in waiting if segments]
         if self._scrubbing.wants(self.state):
             deadlines.append(self._not_before(ScrubJob, self._scrubbing.due_ms))
         return min(deadlines, default=None)
@@ -164,7 +164,7 @@ class Maintenance:
     def _spare(self, _now_ms: int) -> Job | None:
         state = self.state
         active = state.active
-        wanted = active is not None and 4 * active.end_position > 3 * active.capacity and not state.full
+        wanted = active is not None and active.is_nearly_full(state.options) and not state.full
         if state.spare is not None or state.spare_in_use or not wanted:
             return None
         return SpareJob(state.disk, state.path(SPARE), state.options.segment_bytes)
@@ -203,6 +203,11 @@ class Maintenance:
     def _index(self, _now_ms: int) -> Job | None:
         if not self.state.unindexed:
             return None
+        while self.state.to_store:
+            base_version, data = self.state.to_store.popitem()
+            fetched = self.state.segments.at(base_version)
+            if fetched is not None and not fetched.retired:
+                return IndexJob(self.state.disk, fetched, data, self.state.options.vnode_id)
         for segment in self.state.segments.all:
             if segment.sealed and not segment.index_stored and isinstance(segment.index, ActiveIndex):
                 return IndexJob(self.state.disk, segment, segment.index, self.state.options.vnode_id)
@@ -296,7 +301,8 @@ class Maintenance:
         match job:
             case IndexJob():
                 job.segment.index_stored = True
-                state.index_cache.loaded(job.segment)
+                note_blocker(state, job.segment)
+                state.index_cache.stored(job.segment)
             case RebuildJob():
                 self._rebuilt(job)
             case CheckpointJob():
@@ -307,11 +313,7 @@ class Maintenance:
                     job.part[0].stored_part = job.stored_part
                 self._synced_first(job)
             case WitnessJob():
-                if job.witness is not None:
-                    self.witness_generation = job.witness.generation
-                    self._witnessed_sequence = job.witness.durable_sequence
-                self._next_witness_ms = now_ms + state.options.witness_ms
-                state.full = job.free_bytes < state.options.min_free_bytes
+                self._witnessed(job, now_ms)
             case SpareJob():
                 self._made_spare(job)
             case RenameJob():
@@ -324,6 +326,13 @@ class Maintenance:
             case FlushJob():
                 state.durable_sequence = max(state.durable_sequence, job.sequence)
                 self._next_flush_ms = now_ms + state.options.flush_ms
+
+    def _witnessed(self, job: WitnessJob, now_ms: int) -> None:
+        if job.witness is not None:
+            self.witness_generation = job.witness.generation
+            self._witnessed_sequence = job.witness.durable_sequence
+        self._next_witness_ms = now_ms + self.state.options.witness_ms
+        self.state.full = job.free_bytes < self.state.options.min_free_bytes
 
     def _made_spare(self, job: SpareJob) -> None:
         assert job.file is not None

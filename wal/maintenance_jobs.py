@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ from wal.checkpoint import Checkpoint, Witness, write_checkpoint, write_witness
 from wal.disk import Disk, DiskError, DiskFull, File
 from wal.errors import LogDamaged
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
-from wal.index import ActiveIndex, decode_index, encode_index
+from wal.index import ActiveIndex
+from wal.index_file import decode_index, index_pieces
 from wal.index_parts import Part, write_part
 from wal.jobs import make_spare
 from wal.locate import rebuild_index
@@ -62,23 +64,30 @@ class IndexJob(Job):
 
     disk: Disk
     segment: Segment
-    index: ActiveIndex
+    index: ActiveIndex | bytes
+    """The index, or the bytes of one that was fetched from the object store."""
     vnode_id: int
 
     def run(self) -> None:
-        """Encode and write the index."""
-        segment = self.segment
-        data = encode_index(
-            self.index, vnode_id=self.vnode_id, base_version=segment.base_version,
-            end_position=segment.end_position, next_version=segment.next_version, seed=segment.seed,
-        )  # fmt: skip
-        file = self.disk.open(segment.index_path, create=True)
+        """Write the index, a piece at a time."""
+        file, position = self.disk.open(self.segment.index_path, create=True), 0
         try:
             file.truncate(0)
-            file.write_at(0, [data])
+            for piece in self._pieces():
+                file.write_at(position, [piece])
+                position += len(piece)
             file.sync()
         finally:
             file.close()
+
+    def _pieces(self) -> Iterable[bytes]:
+        segment, index = self.segment, self.index
+        if isinstance(index, bytes):
+            return [index]
+        return index_pieces(
+            index, vnode_id=self.vnode_id, base_version=segment.base_version,
+            end_position=segment.end_position, next_version=segment.next_version, seed=segment.seed,
+        )  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)

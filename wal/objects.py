@@ -64,12 +64,22 @@ class StoredObject(NamedTuple):
     etag: str
 
 
-class ObjectStore(Protocol):
-    """A prefix of a bucket.  Every call may raise StoreAway or StoreRefuses."""
+class ObjectReads(Protocol):
+    """The objects below a prefix of a bucket, to be read.  Every call may raise StoreAway or StoreRefuses."""
 
     @property
     def name(self) -> str:
         """The address for people, such as s3://bucket/prefix; it holds no credentials."""
+
+    def read(self, key: str) -> StoredObject:
+        """Return an object.  Raises: NoSuchObject."""
+
+    def read_range(self, key: str, start: int, size_bytes: int) -> bytes:
+        """Return bytes of an object; fewer only when it ends first.  Raises: NoSuchObject."""
+
+
+class ObjectStore(ObjectReads, Protocol):
+    """A prefix of a bucket, to be written as well."""
 
     def create(self, key: str, data: Buffer) -> str:
         """Store a new object and return its etag.  Raises: ObjectExists."""
@@ -79,12 +89,6 @@ class ObjectStore(Protocol):
 
         Raises: ObjectChanged, also when there is no such object.
         """
-
-    def read(self, key: str) -> StoredObject:
-        """Return an object.  Raises: NoSuchObject."""
-
-    def read_range(self, key: str, start: int, size_bytes: int) -> bytes:
-        """Return bytes of an object; fewer only when it ends first.  Raises: NoSuchObject."""
 
     def remove(self, key: str) -> None:
         """Remove an object; harmless when there is none."""

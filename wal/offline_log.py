@@ -2,9 +2,11 @@
 
     stopped    all that a start would find, by a recovery on a disk on which nothing changes
     running    what the newest checkpoint covers: it is durable, and the server goes on writing behind it
+    a copy     all that its cut leads to, in an object store (wal.remote.copy_disk)
 
 Nothing is read but checkpoints, indexes, and the frames for which there is no index yet. The
-reader of the places compares the batches with their CRCs.
+reader of the places compares the batches with their CRCs. What has left the disk for an object store has a
+place, too, in the object of its record.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import NamedTuple
 
 from wal.checkpoint import load_checkpoints
 from wal.disk import Disk
-from wal.errors import LogDamaged, NotUsable, OffsetOutOfRange, RemoteOnly
+from wal.errors import LogDamaged, NotUsable, OffsetOutOfRange
 from wal.extents import slots_from
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
 from wal.leftovers import adopt_records
@@ -22,6 +24,8 @@ from wal.locate import rebuild_index
 from wal.options import LogOptions
 from wal.read_only import ReadOnlyDisk
 from wal.recovery import Recovery
+from wal.remote.copy_disk import CopyDisk
+from wal.remote_record import RemoteRecord
 from wal.segment import Segment, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
@@ -45,6 +49,8 @@ class Place(NamedTuple):
     until: int
     """Nor do records from this offset on."""
     max_timestamp: int
+    record: RemoteRecord | None = None
+    """The object that has the segment, if it has left the disk."""
 
 
 class OfflineLog:
@@ -64,8 +70,8 @@ class OfflineLog:
     def places(self, stream_id: int, begin: int, end: int) -> Iterator[Place]:
         """Yield where the records with offsets in [`begin`, `end`) lie, in order.
 
-        Raises: OffsetOutOfRange when some were removed since; RemoteOnly when some are in the object store
-        alone; LogDamaged, DiskError.
+        Raises: OffsetOutOfRange when some were removed since; LogDamaged, DiskError; RemoteReadError when an
+        index of a segment in the object store is missing.
         """
         stream = self._state.streams.get(stream_id)
         reached = begin
@@ -80,11 +86,9 @@ class OfflineLog:
                 if next_offset <= reached:
                     continue
                 self._check_no_gap(stream, reached, base)
-                if found.segment.remote is not None:
-                    raise RemoteOnly(found.segment.path, found.segment.remote.key)
                 yield Place(
                     base_version, index.position[row], index.size[row], base, next_offset, reached, end,
-                    index.max_timestamp[row],
+                    index.max_timestamp[row], found.segment.remote,
                 )  # fmt: skip
                 reached = next_offset
         if stream is not None:
@@ -110,7 +114,26 @@ def open_offline(disk: Disk, directory: str, *, vnode_id: int, is_running: bool)
     options = LogOptions(vnode_id=vnode_id, min_free_bytes=0)
     if is_running:
         return OfflineLog(_checkpointed(quiet, directory, options))
-    recovery = Recovery(quiet, directory, options, 0)
+    return _recovered(Recovery(quiet, directory, options, 0))
+
+
+def open_copied(disk: CopyDisk, directory: str, *, vnode_id: int) -> OfflineLog:
+    """Look at a log of a copy, of which it is known where the segments lie.
+
+    Raises: LogDamaged, StoreError; DiskError; ObjectStoreError.
+    """
+    options = LogOptions(vnode_id=vnode_id, min_free_bytes=0)
+    return _recovered(_CopyRecovery(disk, directory, options, 0))
+
+
+class _CopyRecovery(Recovery):
+    """A recovery that asks for no object of a segment whose index it has."""
+
+    def _judge_places(self, segments: list[Segment]) -> None:
+        """Do nothing: a manifest names the objects, and each was compared with its checksum."""
+
+
+def _recovered(recovery: Recovery) -> OfflineLog:
     state = recovery.run()
     if state.damage is not None:
         raise state.damage

@@ -9,6 +9,9 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 
+Durability = Literal["disk", "os", "remote"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
     """The options of a `VnodeLog`; the defaults are those of an ordinary vnode."""
@@ -18,9 +21,14 @@ class LogOptions:
     """Part of the salts, so that this store's files differ from another store's."""
     wall_offset_ms: int = 0
     """The lead of the wall clock over `now_ms` at the start; frames carry wall clock times."""
-    durability: Literal["disk", "os"] = "disk"
-    """`disk`: visible and acknowledged once synced. `os`: once written; synced every `flush_ms`."""
+    durability: Durability = "disk"
+    """`disk`: visible and acknowledged once synced. `os`: once written; synced every `flush_ms`.
+    `remote`: once synced and in an object store, too, of which the caller tells (wal/unstored.py)."""
     segment_bytes: int = 64 * MIB
+    segment_extents_max: int = 1 << 18
+    """A segment is closed with the frame by which its index has this many extents: they take 13 MB of memory
+    while it grows, and 160 bytes more for each stream. Batches of 70 bytes would be 560,000 in a segment of
+    64 MiB. It bounds the work of a start, too, and the memory of a loaded index, 12 MB."""
     segment_ms: int = -1
     """Age at which the next append closes the active segment, by the time of day; -1: size alone does."""
     frame_bytes_max: int = 8 * MIB
@@ -53,6 +61,8 @@ class LogOptions:
     producer_expiry_ms: int = 86_400_000
     producers_per_stream_max: int = 10_000
     """The most idempotent producers remembered for a stream; beyond it, the one idle longest is forgotten."""
+    producers_bytes_max: int = 1 << 62
+    """The memory for the producers of all streams; beyond it, those idle for long are forgotten."""
 
 
 FRAME_NS = 30_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wal.format import BATCH_PREFIX, BatchPrefix
 from wal.producer_errors import (
@@ -33,6 +33,9 @@ from wal.stream_producers import (
     without_first,
 )
 from wal.transactions import NO_OFFSET, AbortedTransaction, TransactionMarker, read_marker
+
+if TYPE_CHECKING:
+    from wal.options import LogOptions
 
 __all__ = [
     "NEW",
@@ -59,6 +62,20 @@ EXPIRATION_MS = 24 * 3600 * 1000
 
 PRODUCERS_PER_STREAM_MAX = 10_000
 """About 4 MB. Kafka has no limit; without one, a client that asks for ids in a loop could fill the memory."""
+
+BYTES_MAX = 1 << 62
+"""No limit: a log on its own is no part of a server."""
+
+STREAM_BYTES = 350
+PRODUCER_BYTES = 250
+"""The memory of a stream with producers, and of each: an object with a dict and its place in another; 80 to
+176 bytes of state, an id and a place (measured: 460 to 550 for the first of a stream, others 110 to 300)."""
+
+NEARLY_FULL = 0.9
+"""The part of the memory from which on producers may have been forgotten before a start."""
+
+LOOKED_AT_MAX = 20
+"""The streams that one append looks at to make room: one or two of them have a producer to be forgotten."""
 
 _NOBODY = StreamProducers()
 
@@ -87,6 +104,7 @@ class Producers:
         *,
         expiration_ms: int = EXPIRATION_MS,
         producers_per_stream_max: int = PRODUCERS_PER_STREAM_MAX,
+        bytes_max: int = BYTES_MAX,
     ) -> None:
         self.expiration_ms = expiration_ms
         self.producers_per_stream_max = producers_per_stream_max
@@ -94,19 +112,41 @@ class Producers:
         self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
         self._durable_token = 0
         self._to_expire: Iterator[int] = iter(())
+        self.bytes_max = bytes_max
+        self._count = 0
+        self.forgotten = 0
+        """The producers that were forgotten for lack of memory so far."""
+        # The streams in which producers are yet to be forgotten, for lack of memory, and the moment since
+        # which those of them that wrote nothing are.
+        self._to_evict: Iterator[int] = iter(())
+        self._evicted_before_ms = 0
+
+    def configure(self, options: LogOptions) -> None:
+        """Apply changed limits."""
+        self.expiration_ms = options.producer_expiry_ms
+        self.producers_per_stream_max = options.producers_per_stream_max
+        self.bytes_max = options.producers_bytes_max
 
     @property
     def token(self) -> int:
         """The number of changes so far; a sync makes durable those that it covers."""
         return self._durable_token + len(self._changes)
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory all producers take."""
+        return STREAM_BYTES * len(self._streams) + PRODUCER_BYTES * self._count
+
     def of(self, stream_id: int) -> StreamProducers:
         """Return the producers of a stream, read-only; nothing is kept for a stream without any."""
         return self._streams.get(stream_id, _NOBODY)
 
     def is_full(self, stream_id: int) -> bool:
-        """Whether as many producers of a stream are remembered as may be, so that some may be forgotten."""
-        return len(self.of(stream_id).states) >= self.producers_per_stream_max
+        """Whether producers of a stream may have been forgotten so that others could be remembered."""
+        if len(self.of(stream_id).states) >= self.producers_per_stream_max:
+            return True
+        # After a start it is not known whether some were forgotten before: memory is full then as it was.
+        return bool(self.forgotten) or self.size_bytes > NEARLY_FULL * self.bytes_max
 
     def largest_id(self, below: int) -> int:
         """Return the largest producer id less than `below`; -1 without any."""
@@ -136,6 +176,29 @@ class Producers:
             evicted = stream.maybe_idle_longest()
             if evicted is not None and evicted != stamp.producer_id:
                 self._change(stream_id, stream, evicted, None)
+        self._make_room(now_ms)
+
+    def _make_room(self, now_ms: int) -> None:
+        """Forget producers until the rest fits, as far as they are found at once.
+
+        All streams are gone through in turn, and in each the producer idle longest is forgotten unless it has
+        written since the round began.  So those that write now and then stay, however many others come.
+        """
+        if self.size_bytes <= self.bytes_max:
+            return
+        for _ in range(LOOKED_AT_MAX):
+            stream_id = next(self._to_evict, None)
+            if stream_id is None:
+                self._to_evict, self._evicted_before_ms = iter(list(self._streams)), now_ms
+                continue
+            stream = self._streams.get(stream_id)
+            evicted = None if stream is None else stream.idle_since(self._evicted_before_ms)
+            if stream is not None and evicted is not None:
+                self.forgotten += 1
+                self._change(stream_id, stream, evicted, None)
+                self._forget_if_empty(stream_id, stream)
+                if self.size_bytes <= self.bytes_max:
+                    return
 
     def refused(self, stream_id: int, stamp: ProducerStamp, *, now_ms: int) -> None:
         """Record that a batch that `check` found new could not be appended.
@@ -146,8 +209,9 @@ class Producers:
         stream = self._have(stream_id)
         is_first = stamp.first_sequence == 0 and stamp.producer_id not in stream.states
         if is_first and len(stream.states) < self.producers_per_stream_max:
-            stream.put(stamp.producer_id, awaiting_first(stamp.epoch, now_ms))
+            self._put(stream, stamp.producer_id, awaiting_first(stamp.epoch, now_ms))
         self._forget_if_empty(stream_id, stream)
+        self._make_room(now_ms)
 
     def ended(self, stream_id: int, marker: TransactionMarker, *, offset: int, now_ms: int) -> None:
         """Record a marker appended at `offset`; one that ends nothing still raises the epoch."""
@@ -156,7 +220,8 @@ class Producers:
         self._changes.append(_Change(stream_id, marker.producer_id, before, offset))
         if stream.transactions is not None:
             stream.transactions.end(marker.producer_id, marker_offset=offset, is_commit=marker.is_commit)
-        stream.put(marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
+        self._put(stream, marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
+        self._make_room(now_ms)
 
     def replay(self, stream_id: int, head: bytes | memoryview, *, ingest_ms: int) -> None:
         """Record a batch found in the log; it is durable, and not checked again.
@@ -198,13 +263,14 @@ class Producers:
             if before is None and change.marker_offset == NO_OFFSET:
                 # Batches after the lost first one may be on their way: none of them may come first.
                 before = without_first(stream.states[change.producer_id])
-            stream.put(change.producer_id, before)
+            self._put(stream, change.producer_id, before)
         for stream_id, stream in touched.items():
             self._forget_if_empty(stream_id, stream)
 
     def drop_stream(self, stream_id: int) -> None:
         """Forget a stream; to be called when its drop is durable."""
-        self._streams.pop(stream_id, None)
+        stream = self._streams.pop(stream_id, None)
+        self._count -= 0 if stream is None else len(stream.states)
 
     def log_start_moved(self, stream_id: int, log_start: int) -> None:
         """Forget the aborted transactions below the log start.
@@ -231,6 +297,7 @@ class Producers:
             if stream is not None:
                 expired += stream.forget_idle(now_ms - self.expiration_ms)
                 self._forget_if_empty(stream_id, stream)
+        self._count -= expired
         return expired
 
     def snapshot(self) -> ProducerSnapshot:
@@ -261,6 +328,7 @@ class Producers:
             stream = self._streams[stream_id] = StreamProducers(states)
             if stream_id in snapshot.aborted:
                 stream.have_transactions().set_aborted(snapshot.aborted[stream_id])
+        self._count = sum(map(len, snapshot.states))
 
     def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
         """Return per stream the durable states of changed producers, and the first undurable marker."""
@@ -280,7 +348,12 @@ class Producers:
 
     def _change(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
         self._changes.append(_Change(stream_id, producer_id, stream.states.get(producer_id)))
+        self._put(stream, producer_id, state)
+
+    def _put(self, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
+        self._count -= len(stream.states)
         stream.put(producer_id, state)
+        self._count += len(stream.states)
 
     def _forget_if_empty(self, stream_id: int, stream: StreamProducers) -> None:
         if stream.is_empty():

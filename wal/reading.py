@@ -72,8 +72,18 @@ class LogReading:
         return stream.size_bytes if stream is not None else 0
 
     def forgets_producers(self, stream_id: int) -> bool:
-        """Whether a stream has so many producers that each new one makes it forget another."""
+        """Whether producers of a stream may have been forgotten so that others could be remembered."""
         return self._state.producers.is_full(stream_id)
+
+    @property
+    def producers_bytes(self) -> int:
+        """The memory of the producers of all streams."""
+        return self._state.producers.size_bytes
+
+    @property
+    def producers_forgotten(self) -> int:
+        """The producers that were forgotten so far for lack of memory."""
+        return self._state.producers.forgotten
 
     def producers(self, stream_id: int) -> StreamProducers:
         """Return the stream's producers and transactions, for the check of a batch."""

@@ -21,16 +21,13 @@ from wal.state import LogState
 
 
 class RemoteNotLoaded(IndexNotLoaded):
-    """A read that must not wait needs blocks of an object; `offload` has them read, and `adopt` looks."""
+    """A read that must not wait needs bytes of the store; `offload` has them read, and `adopt` looks."""
 
-    def __init__(self, state: LogState, segment: Segment, start: int, end: int) -> None:
-        assert segment.remote is not None
-        record = segment.remote
-        super().__init__(segment.path, _nothing, self._adopt)
+    def __init__(self, state: LogState, path: str, fetch: Callable[[Told], None]) -> None:
+        """`fetch(told)` has the bytes read, if they are not being read already."""
+        super().__init__(path, _nothing, self._adopt)
         self.offload = self._offload
-        self._fetch: Callable[[Told], None] = partial(
-            state.blocks.fetch, record.key, record.size_bytes, start, end
-        )
+        self._fetch = fetch
         self._later = state.blocks.later
         self._error: Exception | None = None
         self._is_late = False
@@ -80,11 +77,25 @@ def remote_bytes(state: LogState, segment: Segment, start: int, end: int) -> byt
     data = state.blocks.find(record.key, start, end)
     if data is not None:
         return data
-    missing = RemoteNotLoaded(state, segment, start, end)
+    fetch = partial(state.blocks.fetch, record.key, record.size_bytes, start, end)
+    missing = RemoteNotLoaded(state, segment.path, fetch)
     if state.must_not_wait:
         raise missing
     missing.begin()
     raise RemoteWaits(missing)
+
+
+def _following(state: LogState, segment: Segment, key: str) -> tuple[str, int] | None:
+    """Return key and size of the object that follows another one, if its segment has left the disk too.
+
+    `segment` is the one that is read, or was read a moment ago.
+    """
+    segments = state.segments.all
+    for row in range(max(0, state.segments.row_of(segment.base_version)), len(segments) - 1):
+        record, successor = segments[row].remote, segments[row + 1].remote
+        if record is None or record.key == key:
+            return (successor.key, successor.size_bytes) if record and successor else None
+    return None
 
 
 def remote_extent(state: LogState, extent: ExtentRef) -> bytes:
@@ -94,8 +105,10 @@ def remote_extent(state: LogState, extent: ExtentRef) -> bytes:
     """
     segment, (start, end) = extent.segment, extent.range
     data = remote_bytes(state, segment, start, end)
+    assert segment.remote is not None
+    key, size_bytes = segment.remote.key, segment.remote.size_bytes
+    state.blocks.follow(key, size_bytes, start, end, partial(_following, state, segment))
     if not is_as_written(extent, data, lambda first, size: remote_bytes(state, segment, first, first + size)):
-        assert segment.remote is not None
         state.blocks.forget(segment.remote.key, start, end)
         raise RemoteReadError(
             f"{segment.remote.key}: bytes {start} to {end} of the object are not those that were written: "

@@ -23,7 +23,8 @@ from wal.backup_pieces import CHUNK_BYTES, KnownFile, copy_bytes, no_room
 from wal.disk import Disk, File, NoSuchFile
 from wal.inspect import SegmentReport, verify_log
 from wal.segment import ANOTHER_HISTORY
-from wal.store import META, make_directories, write_marker
+from wal.store import META, make_directories
+from wal.store_marker import write_marker
 
 
 class Restore:

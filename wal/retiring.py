@@ -58,6 +58,12 @@ def retirable(state: LogState, segment: Segment) -> bool:
     return True
 
 
+def note_blocker(state: LogState, segment: Segment) -> None:
+    """Find out what needs a segment while its index is in memory, so that it need not be loaded for that."""
+    if segment.index is not None:
+        retirable(state, segment)
+
+
 def _is_blocked(state: LogState, segment: Segment) -> bool:
     """Return whether the stream that was found to need the segment still does."""
     return segment.blocker is not None and _needs(state, *segment.blocker)

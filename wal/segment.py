@@ -11,7 +11,9 @@ from crc32c import crc32c
 from wal.disk import Buffer, Disk, DiskError, File
 from wal.errors import LogDamaged, RemoteOnly
 from wal.format import FIRST_FRAME_POSITION, FORMAT, FrameHeader, SegmentHeader, seed_of
-from wal.index import ActiveIndex, SegmentIndex, decode_index
+from wal.index import ActiveIndex, SegmentIndex
+from wal.index_file import decode_index
+from wal.options import LogOptions
 from wal.remote_record import RECORD_SUFFIX, RemoteRecord
 from wal.scan import NO_TIMESTAMP
 from wal.unreadable import is_unreadable
@@ -217,6 +219,11 @@ class Segment:
         """The index, while it grows."""
         assert isinstance(self.index, ActiveIndex)
         return self.index
+
+    def is_nearly_full(self, options: LogOptions) -> bool:
+        """Return whether it has three quarters of its bytes, or of the extents after which it is closed."""
+        extents = len(self.index.base) if self.index is not None else 0
+        return 4 * self.end_position > 3 * self.capacity or 4 * extents > 3 * options.segment_extents_max
 
     def open_shared(self, disk: Disk) -> SharedFile:
         """Return the open file; open it for reading if necessary.

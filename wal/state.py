@@ -6,12 +6,13 @@ import errno
 from collections import deque
 from hashlib import blake2b
 
-from wal.block_cache import BlockCache
+from wal.block_cache import BlockCache, SharedRead
 from wal.disk import Disk, File
 from wal.disk_errors import DiskFull, disk_error
-from wal.errors import LogClosed, LogDamaged, LogFailed, WalError
+from wal.errors import LogClosed, LogDamaged, LogFailed, StoreBehind, WalError
 from wal.format import COPIES_BIT
 from wal.frame import OpenFrame
+from wal.jobs import CommitJob
 from wal.named_producers import NamedProducers
 from wal.newest_frames import NewestFrames
 from wal.options import LogOptions
@@ -54,8 +55,9 @@ class LogState:
         self.newest_frames = NewestFrames()
         self.pending: deque[OpenFrame] = deque()
         """The frames not yet given to a job, oldest first; the last one is open."""
-        self.next_version = 0
-        self.written_version = 0
+        self.unstored: deque[CommitJob] = deque()
+        """The commits that are on the disk and count once they are in the object store (wal/unstored.py)."""
+        self.next_version = self.written_version = 0
         self.next_sequence = 0
         """The sequence of the next frame on disk."""
         self.durable_sequence = 0
@@ -67,29 +69,26 @@ class LogState:
         self.reserve = Reserve(disk, directory) if options.reserve_bytes else None
         self.expected_crc = 0
         """The header CRC of the last frame of the newest segment."""
-        self.producers = Producers(
-            expiration_ms=options.producer_expiry_ms,
-            producers_per_stream_max=options.producers_per_stream_max,
-        )
+        self.producers = Producers()
+        self.producers.configure(options)
         self.named = NamedProducers()
-        self.retired_bases: set[int] = set()
-        """The base versions of segments that were durably retired."""
-        self.retiring_bases: set[int] = set()
-        """The base versions of segments whose retirement is in a frame that is not synced yet."""
-        self.full = False
+        self.retired_bases, self.retiring_bases = set[int](), set[int]()
+        """The base versions of segments that were retired, durably or in a frame that is not synced yet."""
+        self.full, self.behind = False, False
+        """Whether the disk has no room, and whether the object store lags: ordinary appends are refused."""
         self.failure: LogFailed | None = None
         self.damage: LogDamaged | None = None
         self.closed = False
-        self.suspects: list[Segment] = []
+        self.suspects = list[Segment]()
         """The segments in which a reader found damage: they are scrubbed next."""
         self.to_tier, self.blocks = list[RemoteRecord](), BlockCache()  # wal/tiering.py
+        self.fetched_indexes, self.to_store = dict[int, SharedRead](), dict[int, bytes]()  # remote_index.py
         self.to_rebuild: list[Segment] = []
+        """The segments whose index a thread makes again."""
         self.must_not_wait = False
         """Whether the present read leaves it to a thread to read indexes from the disk."""
-        """The segments whose index a thread makes again."""
         self.scrub_damages: list[LogDamaged] = []
-        """The damage found in sealed segments: appends are refused; earlier ones are still written, and all
-        batches but the damaged ones can be read."""
+        """The damage found in sealed segments: appends are refused, and all but damaged batches are read."""
 
     @property
     def remote_records(self) -> dict[int, RemoteRecord]:
@@ -126,8 +125,10 @@ class LogState:
             self.scrub_damages.append(damage)
             self.suspects.append(segment)
 
-    def disk_full(self) -> DiskFull:
-        """Return the refusal of an ordinary append while the disk is full."""
+    def no_room(self) -> DiskFull | StoreBehind:
+        """Return the refusal of an ordinary append while the disk is full, or the store is behind."""
+        if not self.full:
+            return StoreBehind(f"{self.directory}: the object store lags too far behind; try again later")
         error = disk_error("append to", self.directory, errno.ENOSPC)
         assert isinstance(error, DiskFull)
         return error

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from wal.checkpoint import Checkpoint, load_checkpoints, load_witness
 from wal.disk import Disk, NoSuchFile
 from wal.format import FIRST_FRAME_POSITION, FrameKind, SegmentHeader, decode_segment_start, seed_of
-from wal.index import decode_index
+from wal.index_file import decode_index
 from wal.inspect import frames
 from wal.segment import INDEX_SUFFIX, SUFFIX, base_version_of, part_path
 from wal.unreadable import PatientReader

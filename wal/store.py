@@ -12,9 +12,8 @@ metadata was lost. A store is only created in an empty directory.
 from __future__ import annotations
 
 import errno
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 from wal.block_cache import BlockCache
 from wal.catalogue import Catalogue
@@ -22,50 +21,36 @@ from wal.checkpoint import META as META
 from wal.checkpoint import VNODE_PREFIX as VNODE_PREFIX
 from wal.disk import Disk, Lock, LockHeld, NoSuchFile
 from wal.disk_errors import DiskError
-from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, UnknownFormat, VnodeMissing
+from wal.errors import ForeignDirectory, MetadataLost, NotUsable, StoreInUse, VnodeMissing
 from wal.log import VnodeLog
 from wal.options import MIB, LogOptions
 from wal.segment import SUFFIX
+from wal.store_marker import (
+    MARKER,
+    MARKER_TEMPORARY,
+    STORE_FORMAT,
+    StoreIdentity,
+    marker_format,
+    raise_format,
+    read_marker,
+    write_marker,
+)
 from wal.used_vnodes import UsedVnodes
-from wal.whole_files import read_file, replace_file
 
-STORE_FORMAT = 4
-"""The format of a data directory; any change that an older program would misunderstand raises it.
-
-1   segments of format 1
-2   also segments of format 2, which may hold compaction's copies
-3   also meta entries and checkpoints with named producers
-4   also with ledgers and marks
-"""
-
-OLDER_FORMATS = (1, 2, 3)
-"""Formats that the first start raises to `STORE_FORMAT`, by the marker alone: the files are read as they
-are. From then on older programs refuse the directory."""
-
-MARKER = "kawal.json"
-MARKER_TEMPORARY = "kawal.json.tmp"
 LOCK = "LOCK"
 DATABASE_PREFIX = "db-"
 """The prefix of databases' directories, except the first one's: directories with it are ours to remove."""
+SOCKET = ".sock"
+"""The end of the names of sockets, by which the processes that share the directory reach each other."""
 META_SEGMENT_BYTES = MIB
 """Catalogue changes are few and small."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreIdentity:
-    """The identity of a data directory: given when it is made, read from then on."""
-
-    cluster_id: str
-    node_id: int
-    secret: str
-    """Hex digits from a random source: it salts the checksums, so that no client can forge a frame."""
 
 
 class Store:
     """An open data directory; made with `open`."""
 
     def __init__(
-        self, disk: Disk, path: str, identity: StoreIdentity, lock: Lock, options: LogOptions
+        self, disk: Disk, path: str, identity: StoreIdentity, lock: Lock | None, options: LogOptions
     ) -> None:
         self.disk = disk
         self.path = path
@@ -88,28 +73,49 @@ class Store:
         new_identity: StoreIdentity,
         now_ms: int,
         options: LogOptions | None = None,
+        locks: bool = True,
     ) -> Store:
         """Open the data directory, or make it when it is empty or does not exist.
 
-        `new_identity` is used only when it is made. `options` are the defaults of every log in it.
+        `new_identity` is used only when it is made. `options` are the defaults of every log in it. `locks`:
+        the directory is locked here; else the caller has its lock.
         Raises: StoreInUse, UnknownFormat, ForeignDirectory, MetadataLost, NotUsable; DiskError.
         """
         make_directories(disk, path)
-        lock = take_lock(disk, path)
+        lock = take_lock(disk, path) if locks else None
         try:
             identity = _identity(disk, path, new_identity)
             store = cls(disk, path, identity, lock, options or LogOptions())
             store._upgrade()
             store._open_catalogue(now_ms)
         except BaseException:
-            lock.release()
+            if lock is not None:
+                lock.release()
             raise
+        return store
+
+    @classmethod
+    def follow(
+        cls, disk: Disk, path: str, *, records: list[bytes], now_ms: int, options: LogOptions | None = None
+    ) -> Store:
+        """Open the vnodes of a data directory beside the process that owns it and has the catalogue.
+
+        `records` are the catalogue's; those that come later are kept in memory. The owner sees to it that no
+        two processes open the same vnode.
+        Raises: UnknownFormat, ForeignDirectory, MetadataLost; DiskError.
+        """
+        identity = read_marker(disk, f"{path}/{MARKER}")
+        store = cls(disk, path, identity, None, options or LogOptions())
+        from wal.memory_disk import MemoryDisk  # most starts follow none
+
+        store._open_catalogue(now_ms, disk=MemoryDisk())
+        store.catalogue.records += records
         return store
 
     def _upgrade(self) -> None:
         """Set the marker to the newest format before anything of that format is written."""
         version = marker_format(self.disk, f"{self.path}/{MARKER}")
-        if version != STORE_FORMAT:
+        if version < STORE_FORMAT:
             write_marker(self.disk, self.path, self.identity)
             self.upgraded_from = version
 
@@ -119,9 +125,11 @@ class Store:
         assert self._catalogue is not None
         return self._catalogue
 
-    def _open_catalogue(self, now_ms: int) -> None:
+    def _open_catalogue(self, now_ms: int, disk: Disk | None = None) -> None:
         directory = f"{self.path}/{META}"
-        if not self.disk.exists(directory):
+        if disk is not None:
+            make_directories(disk, directory)
+        elif not self.disk.exists(directory):
             raise MetadataLost(f"{directory}: the catalogue is missing; restore it from a backup")
         options = replace(
             self.options,
@@ -130,7 +138,7 @@ class Store:
             identity=self._salt,
             vnode_id=0,
         )
-        self._catalogue = Catalogue.open(self.disk, directory, options=options, now_ms=now_ms)
+        self._catalogue = Catalogue.open(disk or self.disk, directory, options=options, now_ms=now_ms)
 
     @property
     def _salt(self) -> bytes:
@@ -173,6 +181,9 @@ class Store:
         )
         log = VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
         log.read_through(self.blocks)
+        if log.remote_usage()[0]:
+            # An older version let them leave the disk, and did not raise the format.
+            raise_format(self.disk, self.path, self.identity)
         self._used.mark(database, vnode_id, directory)
         return log
 
@@ -231,7 +242,8 @@ class Store:
 
     def release(self) -> None:
         """Release the directory and leave its logs as they are: the next start recovers them."""
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def lost_files(directory: str) -> str:
@@ -295,12 +307,7 @@ def take_lock(disk: Disk, path: str) -> Lock:
                 f"{path}: not empty ({names[0]!r} is in it), but without {MARKER}; "
                 "give an empty directory, or restore the marker if this is a data directory"
             )
-        return disk.lock(f"{path}/{LOCK}")
-    except LockHeld as error:
-        holder = f"process {error.holder_pid}" if error.holder_pid else "another process"
-        raise StoreInUse(
-            f"{path}: in use by {holder}; stop it, or use another data directory", error.holder_pid
-        ) from error
+        return lock_directory(disk, path)
     except NoSuchFile as error:
         raise NotUsable(f"{path}: the data directory does not exist: {error}") from error
     except DiskError as error:
@@ -309,9 +316,21 @@ def take_lock(disk: Disk, path: str) -> Lock:
         ) from error
 
 
+def lock_directory(disk: Disk, path: str) -> Lock:
+    """Lock a directory, whatever is in it.  Raises: StoreInUse; DiskError."""
+    try:
+        return disk.lock(f"{path}/{LOCK}")
+    except LockHeld as error:
+        holder = f"process {error.holder_pid}" if error.holder_pid else "another process"
+        raise StoreInUse(
+            f"{path}: in use by {holder}; stop it, or use another data directory", error.holder_pid
+        ) from error
+
+
 def _only_ours(names: list[str]) -> bool:
     """Return whether a start interrupted before the marker was written can have left just these names."""
-    return set(names) <= {LOCK, MARKER_TEMPORARY, META}
+    ours = {LOCK, MARKER_TEMPORARY, META}
+    return all(name in ours or name.endswith(SOCKET) for name in names)
 
 
 def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdentity:
@@ -329,44 +348,3 @@ def _identity(disk: Disk, path: str, new_identity: StoreIdentity) -> StoreIdenti
     disk.sync_directory(path)
     write_marker(disk, path, new_identity)
     return new_identity
-
-
-def write_marker(disk: Disk, path: str, identity: StoreIdentity) -> None:
-    """Write the marker durably: from then on the directory counts as complete.  Raises: DiskError."""
-    content = {"format": STORE_FORMAT, **asdict(identity)}
-    data = json.dumps(content, indent=2).encode() + b"\n"
-    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
-
-
-def read_marker(disk: Disk, marker: str) -> StoreIdentity:
-    """Return the directory's identity from its marker.  Raises: NotUsable, MetadataLost, UnknownFormat."""
-    return _read_marker(disk, marker)[1]
-
-
-def marker_format(disk: Disk, marker: str) -> int:
-    """Return the format in a marker.  Raises: as `read_marker`."""
-    return _read_marker(disk, marker)[0]
-
-
-def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
-    try:
-        data = read_file(disk, marker)
-    except DiskError as error:
-        raise NotUsable(f"{marker}: cannot be read: {error}; check permissions") from error
-    try:
-        content = json.loads(data)
-        version = content["format"]
-        if type(version) is int and (version == STORE_FORMAT or version in OLDER_FORMATS):
-            return version, StoreIdentity(
-                cluster_id=str(content["cluster_id"]),
-                node_id=int(content["node_id"]),
-                secret=str(content["secret"]),
-            )
-    except (ValueError, KeyError, TypeError) as error:
-        raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error
-    is_newer = type(version) is int and version > STORE_FORMAT
-    known = ", ".join(map(str, (*OLDER_FORMATS, STORE_FORMAT)))
-    raise UnknownFormat(
-        f"{marker}: the data directory has format {version!r}, but this version of kawal reads {known}; "
-        f"use the version that wrote it{' or a newer one' if is_newer else ''}"
-    )

@@ -11,16 +11,8 @@ from wal.misplaced import LogPlace, put_back
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
 from wal.segment import ANOTHER_HISTORY
-from wal.store import (
-    MARKER,
-    META,
-    META_SEGMENT_BYTES,
-    lost_files,
-    read_marker,
-    take_lock,
-    vnode_path,
-    vnodes_in,
-)
+from wal.store import META, META_SEGMENT_BYTES, lost_files, take_lock, vnode_path, vnodes_in
+from wal.store_marker import MARKER, read_marker
 from wal.used_vnodes import UsedVnodes
 
 

@@ -304,6 +304,13 @@ class StreamProducers:
         still_open = self.transactions.open if self.transactions is not None else ()
         return next((producer_id for producer_id in self.states if producer_id not in still_open), None)
 
+    def idle_since(self, before_ms: int) -> int | None:
+        """Return the producer idle longest, as above, if it has written nothing since then."""
+        producer_id = self.maybe_idle_longest()
+        if producer_id is None or _STATE.unpack_from(self.states[producer_id])[2] >= before_ms:
+            return None
+        return producer_id
+
     def is_empty(self) -> bool:
         """Return whether there is nothing to remember."""
         return not self.states and (self.transactions is None or self.transactions.is_empty())

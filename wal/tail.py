@@ -84,6 +84,8 @@ class TailCache:
         self.size_bytes -= size_bytes
         for position in positions:
             segment.tail.pop(position, None)
+        if not segment.tail:
+            segment.tail.clear()  # a dict that has been emptied keeps its room: 10 MB for small batches
         for slab, size in slabs.items():
             self._slabs[slab] -= 1
             if not self._slabs[slab]:
@@ -112,19 +114,33 @@ class IndexCache:
         """The number of indexes that were loaded so far."""
 
     def loaded(self, segment: Segment) -> None:
-        """Record that a sealed segment's index is in memory; older ones make room for it."""
+        """Record that a sealed segment's index is in memory; older ones make room for it.
+
+        The last one is kept, whatever it weighs: what asked for it is about to use it.
+        """
         if segment in self._sizes:
             return
         self.opened += 1
-        index = segment.index
-        assert index is not None
-        size = 40 * len(index.base) + 12 * len(index.frame_version)
-        self._sizes[segment] = size
+        assert segment.index is not None
+        self._sizes[segment] = size = segment.index.memory_bytes()
         self.size_bytes += size
         while len(self._sizes) > 1 and (
             self.size_bytes > self.limit_bytes or len(self._sizes) > self.FILES_MAX
         ):
             self.forget(next(iter(self._sizes)))
+
+    def stored(self, segment: Segment) -> None:
+        """Record that the index in memory is stored as well: one that is too heavy to be kept is let go.
+
+        What reads it at the moment has it until its end, and the next read loads it.
+        """
+        index = segment.index
+        if index is None:
+            return
+        if index.memory_bytes() > self.limit_bytes:
+            self.forget(segment)
+        else:
+            self.loaded(segment)
 
     def forget(self, segment: Segment) -> None:
         """Drop a segment's index and descriptor; both are loaded again when needed."""

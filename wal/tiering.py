@@ -10,15 +10,17 @@ record is made only after the proof. Reads, and starts, go by the record when th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Sequence
 
 from wal.block_cache import BlockCache
 from wal.compaction import LogCompacting
+from wal.jobs import CommitJob
 from wal.locate import index_of
 from wal.maintenance import Maintenance
 from wal.remote_record import RemoteRecord
 from wal.state import LogState
 from wal.tierable import PolicyOf, TierSearch
+from wal.unstored import FileSlice, LogPlace, place_of, slices
 
 
 class LogTiering(LogCompacting):
@@ -45,6 +47,32 @@ class LogTiering(LogCompacting):
         Those of an earlier call that have not gone yet stay: their proof is old by now.
         """
         self._state.to_tier = list(records)
+
+    @property
+    def directory(self) -> str:
+        """The path of the log's directory."""
+        return self._state.directory
+
+    @property
+    def place(self) -> LogPlace:
+        """The end of the frames that count, in the log's files."""
+        return place_of(self._state)
+
+    @property
+    def unstored(self) -> Sequence[CommitJob]:
+        """With durability `remote`: the commits that are on the disk and do not count yet, oldest first."""
+        return self._state.unstored
+
+    def slices(self, since: LogPlace, job: CommitJob | None = None) -> list[FileSlice]:
+        """Return the bytes from a place to the end of a commit in `unstored`, or to `place`.
+
+        Raises: DiskError.
+        """
+        return slices(self._state, since, job)
+
+    def hold_back(self, is_behind: bool) -> None:
+        """Refuse ordinary appends with StoreBehind, or take them again."""
+        self._state.behind = is_behind
 
     def read_through(self, blocks: BlockCache) -> None:
         """Read segments in the object store through these blocks from now on."""

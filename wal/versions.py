@@ -195,10 +195,10 @@ def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
         later = segment
         index = index_of(state, segment)
         newest = -1
-        for stream_id in index.stream_ids():
-            slots = index.slots(stream_id)
-            if slots and wanted(stream_id):
-                newest = max(newest, index.version[slots[-1]])
+        # A segment may have 100,000 streams: few of them are newer than all before, and asked about.
+        for stream_id, version in index.newest_versions():
+            if version > newest and wanted(stream_id):
+                newest = version
         if newest >= 0:
             return _frame_at(state, segment, index, index.frame_of(newest)).next_version
     return state.segments.all[0].base_version if state.segments.all else state.written_version

@@ -20,13 +20,15 @@ from broker.catalogue.catalogue_records import (
 from broker.catalogue.live_config import CLUSTER
 from broker.catalogue.renewal import renewal_of
 from broker.catalogue.split_rules import check_may_split
+from broker.catalogue.tier_rules import check_default_policy
 from broker.catalogue.topic_admin import check_name
 from broker.catalogue.topic_configs import check_identity_kept, server_default
 from broker.catalogue.topic_configs import checked as checked_topic
 from broker.catalogue.view_admin import check_changeable, check_columns_kept, check_settable
+from broker.config import several_nodes
 from broker.config.config_changes import Settings
 from broker.config.config_keys import ConfigError, Key, text_of
-from broker.config.config_layers import checked_together, dynamic_key, server_key
+from broker.config.config_layers import checked_together, dynamic_key, layered, server_key
 from broker.config.group_configs import checked as checked_group
 from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import DATABASE_KEY, KAWAL_TOPIC_KEYS, QUARANTINE_KEY
@@ -67,8 +69,8 @@ class Resource(Settings, Protocol):
         """Return the records that make these (checked) settings the resource's own, at this time of day."""
 
 
-def find_resource(metadata: Metadata, kind: int, name: str) -> Resource:
-    """Return the resource that a client names.
+def find_resource(metadata: Metadata, kind: int, name: str, *, forwarded: bool = False) -> Resource:
+    """Return the resource that a client names; `forwarded`: it asks another node, which has sent it on.
 
     Raises: RequestError, for a name that no resource of the kind can have, and for an unknown kind.
     """
@@ -76,7 +78,7 @@ def find_resource(metadata: Metadata, kind: int, name: str) -> Resource:
         case ResourceType.TOPIC:
             return TopicResource(metadata, name)
         case ResourceType.BROKER:
-            return BrokerResource(metadata, name)
+            return BrokerResource(metadata, name, forwarded=forwarded)
         case ResourceType.GROUP:
             return GroupResource(metadata, name)
         case ResourceType.CLIENT_METRICS:
@@ -147,6 +149,7 @@ class TopicResource:
             )
         check_changeable(self._topic, "its definition is settled; delete it and make another")
         check_columns_kept(self._topic, result, self._metadata.catalogue)
+        self._metadata.topics.check_spread(result)
         check_may_split(self._topic, result)
         renewal_of(self._metadata, self._topic, result, 0)
         self._quarantine(self._topic, result, 0)
@@ -177,14 +180,22 @@ class TopicResource:
 class BrokerResource:
     """This node; with the empty name, every node."""
 
-    def __init__(self, metadata: Metadata, name: str) -> None:
+    def __init__(self, metadata: Metadata, name: str, *, forwarded: bool = False) -> None:
+        """Find a node; `forwarded`: another one has sent on what a client asks of it."""
         node_id = metadata.config.node_id
-        if name and node_id_of(name) != node_id:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}"
-            )
-        self._layers = metadata.live_config.layers
+        self._layers = layers = metadata.live_config.layers
+        if name and (asked := node_id_of(name)) != node_id:
+            if not (forwarded and asked in metadata.nodes.ids):
+                raise RequestError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Unexpected broker id, expected {node_id}, but received {name}",
+                )
+            own = metadata.catalogue.broker_configs.get(str(asked))
+            self._layers, node_id = layered(layers.static, cluster=layers.cluster, node=own), asked
+        self._topics = metadata.catalogue.by_name
         self._id = str(node_id) if name else CLUSTER
+        self.is_here = node_id == metadata.config.node_id
+        """Whether it is this node, or every node."""
 
     @property
     def own(self) -> Mapping[str, str]:
@@ -218,6 +229,7 @@ class BrokerResource:
                 raise RequestError(code, error.for_client) from error
         try:
             checked_together(self._layers, {**self._layers.cluster, **result} if self._id else result)
+            check_default_policy(result, self._topics.values())
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_REQUEST, error.for_client) from error
         return result
@@ -270,9 +282,12 @@ class GroupResource:
     def checked(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Check that each setting is valid and within the server's bounds for groups."""
         try:
-            return checked_group(settings, self._metadata.live_config.layers)
+            result = checked_group(settings, self._metadata.live_config.layers)
+            if self._metadata.nodes.count > 1:
+                several_nodes.check(result, several_nodes.GROUPS)
         except ConfigError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, error.for_client) from error
+        return result
 
     def records(self, settings: dict[str, str], wall_ms: int) -> list[CatalogueRecord]:
         """Return the record of the group's new configs."""

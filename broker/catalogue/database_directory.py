@@ -29,6 +29,7 @@ from broker.catalogue.databases import (
     Database,
     altered,
     check_database_name,
+    check_durability,
     checked_settings,
     durability_of,
     find_database,
@@ -99,6 +100,7 @@ class DatabaseDirectory:
             raise RequestError(ErrorCode.DUPLICATE_RESOURCE, f"database {name!r} exists already")
         configs = checked_settings(settings)
         config = self._metadata.config
+        check_durability(configs, config)
         count = int(value_of("vnodes", configs, config))
         configs.pop("vnodes", None)
         self._check_room(count)
@@ -112,13 +114,19 @@ class DatabaseDirectory:
             created_ms=self._loop.clock.wall_ms(now_ms),
             configs=configs,
         )
-        options = log_options(config, configs, vnode_count=self._vnode_count + count)
         self._making.add(name)
-        self._jobs.append(MakeJob(self._store, record, options, now_ms, done))
+        self._jobs.append(self._make_job(record, now_ms, done))
         return True
+
+    def _make_job(self, record: DatabaseCreated, now_ms: int, done: Done | None) -> MakeJob:
+        led = self._metadata.nodes.led(record.vnode_count)
+        count = self._vnode_count + len(led)
+        options = log_options(self._metadata.config, record.configs, vnode_count=count)
+        return MakeJob(self._store, record, led, options, now_ms, done)
 
     @property
     def _vnode_count(self) -> int:
+        """The number of vnodes that share the memory of this node."""
         return sum(len(vnodes) for vnodes in self._vnodes.values())
 
     def _check_room(self, added: int) -> None:
@@ -127,11 +135,11 @@ class DatabaseDirectory:
             for job in [*self._jobs, *self._running]
             if isinstance(job, MakeJob | SplitJob)
         )
-        if self._vnode_count + making + added > VNODES_MAX:
+        there = sum(database.vnode_count for database in self._databases.values())
+        if there + making + added > VNODES_MAX:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
-                f"{added} more vnodes would exceed the {VNODES_MAX} of one server"
-                f" ({self._vnode_count + making} exist)",
+                f"{added} more vnodes would exceed the {VNODES_MAX} of one server ({there + making} exist)",
             )
 
     def alter(self, name: str, changes: dict[str, str | None], now_ms: int, *, validate_only: bool) -> None:
@@ -142,6 +150,7 @@ class DatabaseDirectory:
         database = find_database(name, self._databases)
         views = self._metadata.catalogue.views_over_database(name)
         configs = altered(database, changes, has_views=bool(views))
+        check_durability(configs, self._metadata.config)
         if not validate_only:
             self._metadata.metadata_log.append(DatabaseConfigs(name=name, configs=configs), now_ms)
 
@@ -156,10 +165,8 @@ class DatabaseDirectory:
         if inside:
             shown = ", ".join(map(repr, sorted(inside)[:NAMED_MAX]))
             more = f" and {len(inside) - NAMED_MAX} more" if len(inside) > NAMED_MAX else ""
-            raise RequestError(
-                ErrorCode.POLICY_VIOLATION,
-                f"database {name!r} has topics or views: {shown}{more}; delete them first",
-            )
+            text = f"database {name!r} has topics or views: {shown}{more}; delete them first"
+            raise RequestError(ErrorCode.POLICY_VIOLATION, text)
         if validate_only:
             return
         self._metadata.metadata_log.append(
@@ -182,9 +189,32 @@ class DatabaseDirectory:
         self._check_room(1)
         if validate_only:
             return False
-        options = log_options(self._metadata.config, database.configs, vnode_count=self._vnode_count + 1)
-        self._jobs.append(SplitJob(self._store, database, options, now_ms, done))
+        self._jobs.append(self._split_job(database, database.vnode_count, now_ms, done))
         return True
+
+    def _split_job(self, database: Database, index: int, now_ms: int, done: Done | None) -> SplitJob:
+        led = self._metadata.nodes.leads(index)
+        count = self._vnode_count + led
+        options = log_options(self._metadata.config, database.configs, vnode_count=count)
+        return SplitJob(self._store, database, index, led, options, now_ms, done)
+
+    # --- what the controller has done ------------------------------------------------------------------
+
+    def created_elsewhere(self, record: DatabaseCreated, now_ms: int) -> None:
+        """Open the logs of a new database that are led here, and serve them."""
+        self._vnodes.add(record.name, [])
+        self._jobs.append(self._make_job(record, now_ms, None))
+
+    def split_elsewhere(self, record: VnodesAdded, now_ms: int) -> None:
+        """Open the log of a new vnode if it is led here, and serve it."""
+        index = record.vnode_count - 1
+        if self._metadata.nodes.leads(index):
+            self._jobs.append(self._split_job(self._databases[record.name], index, now_ms, None))
+
+    def dropped_elsewhere(self, record: DatabaseDropped, now_ms: int) -> None:
+        """Stop serving a database, whose files the controller removes."""
+        database = self._databases[record.name]
+        self._metadata.metadata_log.append(record, now_ms, confirmed=lambda: self._dropped(database))
 
     def _check_not_split(self, name: str) -> None:
         splits = [job for job in [*self._jobs, *self._running] if isinstance(job, SplitJob)]
@@ -213,6 +243,7 @@ class DatabaseDirectory:
         options = log_options(self._metadata.config, database.configs, vnode_count=self._vnode_count)
         for vnode in self._vnodes.get(database.name, ()):
             vnode.log.change_options(options)
+        self._vnodes.follow_durability()
 
     def _dropped(self, database: Database) -> None:
         vnodes = self._vnodes.remove(database.name)
@@ -228,7 +259,8 @@ class DatabaseDirectory:
             for vnode in vnodes:
                 vnode.abandon()
                 vnode.settle(self._loop.internal_errors, now_ms)
-            self._jobs.append(RemoveJob(self._store, directory))
+            if self._metadata.nodes.is_controller:
+                self._jobs.append(RemoveJob(self._store, directory))
 
     # --- disk work -------------------------------------------------------------------------------------
 
@@ -264,24 +296,28 @@ class DatabaseDirectory:
     def _made(self, job: MakeJob, error: Exception | None, now_ms: int) -> None:
         name, recording = job.record.name, self._metadata.metadata_log
         self._making.discard(name)
-        vnodes = [Vnode(log, database=name, index=index) for index, log in enumerate(job.logs)]
+        pairs = zip(job.led, job.logs, strict=False)
+        vnodes = [Vnode(log, database=name, index=index) for index, log in pairs]
+        if job.done is None:
+            self._opened_elsewhere(name, vnodes, error)
+            return
+        done = job.done
 
         def give_up(refusal: RequestError, jobs: list[Job]) -> None:
             for vnode in vnodes:
                 vnode.log.abandon()
             jobs.append(RemoveJob(self._store, job.record.directory))
-            job.done(refusal)
+            done(refusal)
 
         def recorded(failure: ErrorCode | None) -> None:
             if failure is None:
-                job.done(None)
-            else:
-                refusal = RequestError(failure, f"database {name!r} could not be recorded; try again")
-                give_up(refusal, self._doubtful)
+                return done(None)
+            refusal = RequestError(failure, f"database {name!r} could not be recorded; try again")
+            return give_up(refusal, self._doubtful)
 
         if error is not None:
-            refused = RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"database {name!r} was not made: {error}")
-            give_up(refused, self._jobs)
+            text = f"database {name!r} was not made: {error}"
+            give_up(RequestError(ErrorCode.KAFKA_STORAGE_ERROR, text), self._jobs)
             return
         try:
             recording.append(job.record, now_ms, confirmed=lambda: self._serve(name, vnodes))
@@ -293,34 +329,49 @@ class DatabaseDirectory:
     def _split(self, job: SplitJob, error: Exception | None, now_ms: int) -> None:
         database, recording = job.database, self._metadata.metadata_log
         name = database.name
-        if error is not None or job.log is None:
-            job.done(RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"no vnode was added to {name!r}: {error}"))
+        made = [] if job.log is None else [Vnode(job.log, database=name, index=job.index)]
+        done = job.done
+        if done is None:
+            self._opened_elsewhere(name, made, error)
             return
-        vnode = Vnode(job.log, database=name, index=database.vnode_count)
+        if error is not None:
+            done(RequestError(ErrorCode.KAFKA_STORAGE_ERROR, f"no vnode was added to {name!r}: {error}"))
+            return
 
         def give_up(refusal: RequestError) -> None:
             # Its directory stays: the next start may still find the record, and the next split uses it.
             self._splitting.discard(name)
-            vnode.log.abandon()
-            job.done(refusal)
+            for vnode in made:
+                vnode.log.abandon()
+            done(refusal)
 
         def recorded(failure: ErrorCode | None) -> None:
             if failure is None:
                 self._splitting.discard(name)
-                job.done(None)
+                done(None)
             else:
                 give_up(RequestError(failure, f"the new vnode of {name!r} could not be recorded; try again"))
 
         self._splitting.add(name)
-        record = VnodesAdded(name=name, vnode_count=vnode.index + 1)
+        record = VnodesAdded(name=name, vnode_count=job.index + 1)
         try:
             recording.append(
-                record, now_ms, confirmed=lambda: self._serve(name, [*self._vnodes[name], vnode])
+                record, now_ms, confirmed=lambda: self._serve(name, [*self._vnodes[name], *made])
             )
         except RequestError as refusal:
             give_up(refusal)
             return
         recording.when_durable(recorded, now_ms)
+
+    def _opened_elsewhere(self, name: str, vnodes: list[Vnode], error: Exception | None) -> None:
+        """Serve vnodes that the controller has made; an error is left to the next start."""
+        if error is not None:
+            logger.error("vnodes of database %r could not be opened, until the next start: %s", name, error)
+        if name in self._vnodes:
+            self._serve(name, [*self._vnodes[name], *vnodes])
+        else:
+            for vnode in vnodes:
+                vnode.log.abandon()
 
     def _serve(self, name: str, vnodes: list[Vnode]) -> None:
         self._vnodes.add(name, vnodes)

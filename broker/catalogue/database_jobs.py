@@ -19,40 +19,52 @@ Done = Callable[[RequestError | None], None]
 
 @dataclass(slots=True, eq=False)
 class MakeJob(Job):
-    """The job that makes a database's directories and opens its logs."""
+    """The job that makes a database's directories and opens the logs of the vnodes that are `led` here.
+
+    Without `done` the controller has made them.
+    """
 
     store: Store
     record: DatabaseCreated
+    led: range
     options: LogOptions
     now_ms: int
-    done: Done
+    done: Done | None
     logs: list[VnodeLog] = field(default_factory=list)
 
     def run(self) -> None:
         """Make, sync, open; if that fails, what was made is left to be removed."""
         directory = self.record.directory
-        for index in range(self.record.vnode_count):
+        for index in range(self.record.vnode_count) if self.done is not None else ():
             self.store.create_vnode(directory, index)
-        for index in range(self.record.vnode_count):
+        for index in self.led:
             options = vnode_options(self.options, index)
             self.logs.append(self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options))
 
 
 @dataclass(slots=True, eq=False)
 class SplitJob(Job):
-    """The job that makes one vnode more for a database, and opens its log."""
+    """The job that makes one vnode more for a database, and opens its log if it is `led` here.
+
+    Without `done` the controller has made it.
+    """
 
     store: Store
     database: Database
+    index: int
+    led: bool
     options: LogOptions
     now_ms: int
-    done: Done
+    done: Done | None
     log: VnodeLog | None = None
 
     def run(self) -> None:
         """Make, sync, open."""
-        directory, index = self.database.directory, self.database.vnode_count
-        self.store.create_vnode(directory, index)
+        directory, index = self.database.directory, self.index
+        if self.done is not None:
+            self.store.create_vnode(directory, index)
+        if not self.led:
+            return
         options = vnode_options(self.options, index)
         self.log = self.store.open_vnode(directory, index, now_ms=self.now_ms, options=options)
 

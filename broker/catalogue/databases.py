@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from broker.config.config_keys import ConfigError, ConfigSource, nearest, text_of
 from broker.config.database_keys import DATABASE_KEYS, FIXED, TOPIC_DEFAULTS, checked
 from broker.config.described_configs import Described, Synonym
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
-from wal.options import LogOptions
+from wal.options import Durability, LogOptions
 
 if TYPE_CHECKING:
     from broker.catalogue.catalogue_records import DatabaseCreated
@@ -120,8 +120,15 @@ def value_of(name: str, configs: Mapping[str, str], config: Config) -> str:
 
 
 def durability_of(configs: Mapping[str, str], config: Config) -> str:
-    """Return the durability class, `disk` or `os`."""
+    """Return the durability class, `disk`, `os` or `remote`."""
     return value_of("durability", configs, config)
+
+
+def check_durability(configs: Mapping[str, str], config: Config) -> None:
+    """Check that the server has what the durability needs.  Raises: RequestError(INVALID_CONFIG)."""
+    if durability_of(configs, config) == "remote" and config.kawal_remote_store is None:
+        text = "durability=remote needs a server with kawal.remote.store"
+        raise RequestError(ErrorCode.INVALID_CONFIG, text)
 
 
 RESERVE_BYTES: Final = 4 << 20
@@ -129,13 +136,29 @@ RESERVE_BYTES: Final = 4 << 20
 deletions, and the checkpoints that let segments go."""
 
 
+INDEX_CACHE_BYTES: Final = 32 << 20
+"""The memory of all logs together for the indexes of closed segments."""
+
+INDEX_CACHE_BYTES_MIN: Final = 1 << 20
+"""The share of a log, however many there are: those of five segments with batches of 16 KiB."""
+
+EXTENTS: Final = 1 << 18
+"""The extents after which a segment is closed, in up to four logs; in more, all together have 50 MB of memory
+for the indexes of their newest segments."""
+
+EXTENTS_MIN: Final = 1 << 14
+"""The share of a log, however many there are: 1 MB, and 1 MB of batches of 70 bytes."""
+
+
 def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int) -> LogOptions:
     """Return the options of a database's logs; memory is divided among `vnode_count` vnodes."""
     return LogOptions(
-        durability="os" if durability_of(configs, config) == "os" else "disk",
+        durability=cast("Durability", durability_of(configs, config)),
         segment_bytes=int(value_of("wal.segment.bytes", configs, config)),
+        segment_extents_max=min(EXTENTS, max(EXTENTS_MIN, 4 * EXTENTS // max(1, vnode_count))),
         segment_ms=int(value_of("wal.segment.ms", configs, config)),
         tail_cache_bytes=config.kawal_tail_cache_bytes // max(1, vnode_count),
+        index_cache_bytes=max(INDEX_CACHE_BYTES_MIN, INDEX_CACHE_BYTES // max(1, vnode_count)),
         flush_ms=int(value_of("flush.ms", configs, config)),
         min_free_bytes=config.kawal_min_free_bytes,
         checkpoint_ns=_checkpoint_ns(vnode_count),
@@ -143,6 +166,7 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
         delete_delay_ms=config.log_segment_delete_delay_ms,
         producer_expiry_ms=config.producer_id_expiration_ms,
         producers_per_stream_max=config.kawal_max_producers_per_partition,
+        producers_bytes_max=config.kawal_producers_max_bytes // max(1, vnode_count),
     )
 
 

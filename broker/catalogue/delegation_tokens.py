@@ -79,7 +79,8 @@ class DelegationTokens:
         self._by_hmac: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, Mechanism], Credential] = {}
         self._table.follow(self)
-        self._schedule(self._check_ms)
+        if metadata.nodes.is_controller:
+            self._schedule(self._check_ms)
 
     # --- what follows from the ids ----------------------------------------------------------------------
 

@@ -4,7 +4,8 @@
 
 All that a listener would need is read and checked in a thread, before the change is recorded: what cannot be
 served is refused, and the listener keeps what it has.  Connections keep what they began with.  The owner of
-what was read is the server (broker/server/tls.py).
+what was read is the server (broker/server/tls.py).  Where there are several nodes the controller checks the
+files, which all have in common.
 Source: KIP-226; DynamicBrokerConfig and SslFactory of Kafka 4.3, checked on the wire with 4.3.1.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Mapping
 from functools import partial
 from typing import Any
 
-from broker.catalogue.config_resources import Resource
+from broker.catalogue.config_resources import BrokerResource, Resource
 from broker.catalogue.live_config import LiveConfig
 from broker.config.config_keys import ConfigError, ConfigProblem
 from broker.config.config_layers import with_node
@@ -49,6 +50,9 @@ class StoreChange:
             settings = make(resource)
             listeners = self._listeners(resource.own, settings)
             if not listeners or settings == read:
+                if isinstance(resource, BrokerResource) and not resource.is_here:
+                    # That node reads the files once more: here the listeners keep what they have.
+                    self._read = None
                 return resource, settings
             read = settings
             yield from self._read_for(settings, listeners)

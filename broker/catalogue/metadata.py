@@ -6,6 +6,7 @@ from typing import Protocol
 
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
+from broker.catalogue.nodes import Nodes
 from broker.catalogue.topic_directory import TopicDirectory
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
@@ -21,6 +22,10 @@ class Metadata(Protocol):
     @property
     def metadata_log(self) -> MetadataLog:
         """The log in which the catalogue's changes are recorded."""
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of the cluster, and which of them leads what."""
 
     @property
     def topics(self) -> TopicDirectory:

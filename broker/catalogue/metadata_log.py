@@ -63,6 +63,7 @@ class MetadataLog:
         # Changes that are not durable yet, oldest first.
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
         self._listeners: list[Listener] = []
+        self._waiting: dict[object, Callable[[], None]] = {}
         # Writes changes of topics into the logs of their database.
         self.changes = CatalogueChanges(catalogue, vnodes)
         # Records who makes each change, on an audited server.
@@ -71,6 +72,25 @@ class MetadataLog:
     def listen(self, listener: Listener) -> None:
         """Call `listener(record, now_ms)` for each change that becomes durable from now on."""
         self._listeners.append(listener)
+
+    def when_changed(self, resume: Callable[[], None]) -> Callable[[], None]:
+        """Call `resume()` once, after the next change that becomes durable or is lost.
+
+        What is returned forgets that; it may be called in any case.
+        """
+        place = object()
+        self._waiting[place] = resume
+
+        def forget() -> None:
+            self._waiting.pop(place, None)
+
+        return forget
+
+    @property
+    def settled_version(self) -> int | None:
+        """The version below which every record is durable and counts; None while some are on their way."""
+        log = self._meta.log
+        return log.next_version if self._meta.last_version < log.next_version and not self._planned else None
 
     def append(
         self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
@@ -104,14 +124,26 @@ class MetadataLog:
         if error is not None:
             while planned:
                 planned.pop()[1].undo()
+            self.resume()
             return
         version, change, record = planned.popleft()
         assert version < self._meta.log.next_version, "each change is told of when it is durable"
         change.confirm()
+        self._confirmed(record, now_ms)
+
+    def _confirmed(self, record: CatalogueRecord, now_ms: int) -> None:
+        """Tell of a change that counts from now on."""
         self.changes.confirmed(record, self._clock.wall_ms(now_ms))
         for listener in self._listeners:
             with self._errors.net(ErrorPlace.BACKGROUND, f"{type(record).__name__} was not passed on"):
                 listener(record, now_ms)
+        self.resume()
+
+    def resume(self) -> None:
+        """Resume what waits for a change."""
+        waiting, self._waiting = self._waiting, {}
+        for resume in waiting.values():
+            resume()
 
     def when_durable(self, done: Callable[[ErrorCode | None], None], now_ms: int) -> None:
         """Call `done(error)` when every change made so far is on the disk."""

@@ -50,5 +50,4 @@ def check_length(metadata: Metadata, topic: Topic, count: int) -> None:
 
 
 def _length(metadata: Metadata, topic: Topic) -> int:
-    partitions = (metadata.topics.partition(topic, index) for index in range(topic.partition_count))
-    return sum(partition.log_end - partition.log_start for partition in partitions)
+    return sum(partition.log_end - partition.log_start for partition in metadata.topics.led(topic))

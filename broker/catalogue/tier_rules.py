@@ -7,15 +7,23 @@ Source: LogConfig.validateTopicLogConfigValues.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from broker.config.config import Config
 from broker.config.config_keys import ConfigError
 from broker.config.topic_settings import TopicSettings
 
+if TYPE_CHECKING:
+    from broker.catalogue.topic import Topic
+
 ENABLE: Final = "remote.storage.enable"
 DELETE_ON_DISABLE: Final = "remote.log.delete.on.disable"
+DEFAULT_POLICY: Final = "log.cleanup.policy"
+NOT_COMPACTED: Final = (
+    "Remote log storage only supports topics with cleanup.policy=delete"
+    " or cleanup.policy being an empty list."
+)
 AS_TOTAL: Final = -2
 """The local limit that means: as long as the total one."""
 
@@ -37,19 +45,32 @@ def check_tiering(settings: TopicSettings, config: Config) -> None:
             kafka="Tiered Storage functionality is disabled in the broker."
             " Topic cannot be configured with remote log storage.",
         )
-    if settings.compacts:
+    if "compact" in settings.cleanup_policy:
         raise ConfigError(
             ENABLE,
             "true",
             "does not go with cleanup.policy=compact: a pass would read all of the store again",
-            kafka="Remote log storage only supports topics with cleanup.policy=delete or cleanup.policy being"
-            " an empty list.",
+            kafka=NOT_COMPACTED,
         )
     _check_limit("bytes", settings.local_retention_bytes, settings.retention_bytes)
     _check_limit("ms", settings.local_retention_ms, settings.retention_ms)
     if settings.remote_log_copy_disable:
         _check_same("bytes", settings.local_retention_bytes, settings.retention_bytes)
         _check_same("ms", settings.local_retention_ms, settings.retention_ms)
+
+
+def check_default_policy(settings: Mapping[str, str], topics: Iterable[Topic]) -> None:
+    """Check that a server's new default does not have tiered topics compacted.  Raises: ConfigError."""
+    if "compact" not in settings.get(DEFAULT_POLICY, "").split(","):
+        return
+    for topic in topics:
+        if topic.configs.get(ENABLE) == "true" and "cleanup.policy" not in topic.configs:
+            raise ConfigError(
+                DEFAULT_POLICY,
+                settings[DEFAULT_POLICY],
+                f"would apply to {topic.name!r}, which has {ENABLE}=true and no cleanup.policy of its own",
+                kafka=NOT_COMPACTED,
+            )
 
 
 def _check_limit(unit: str, local: int, total: int) -> None:

@@ -38,6 +38,8 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from random import Random
 
+    from views.statement import Statement
+
 
 @dataclass(slots=True, kw_only=True)
 class NewTopic:
@@ -50,6 +52,8 @@ class NewTopic:
     assignments: dict[int, list[int]] = field(default_factory=dict)
     # A partition that the request assigns more than once.
     assigned_twice: int | None = None
+    # What the view's statement says, if it was read before.
+    statement: Statement | None = None
 
 
 def offsets_topic(config: Config) -> NewTopic:
@@ -151,7 +155,7 @@ def _new_view_record(
     new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
 ) -> TopicCreated:
     """Return the record that creates a view: the same checks, and as many partitions as its source has."""
-    definition = define_view(new.name, new.configs, catalogue)
+    definition = define_view(new.name, new.configs, catalogue, new.statement)
     count = partition_count(definition, catalogue)
     if new.assignments:
         asked, replication_factor = _check_assignments(new, config)
@@ -252,7 +256,7 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Found multiple manual partition assignments for partition {new.assigned_twice}",
         )
-    check_replicas(new.assignments.values(), config)
+    check_replicas(new.assignments.values(), config.node_id)
     for number, index in enumerate(sorted(new.assignments)):
         if number != index:
             raise RequestError(
@@ -262,7 +266,7 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
     return len(new.assignments), len(next(iter(new.assignments.values())))
 
 
-def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
+def check_replicas(assignments: Iterable[list[int]], node_id: int) -> None:
     """Refuse replica lists other than this node once.  Raises: RequestError(INVALID_REPLICA_ASSIGNMENT)."""
     for replicas in assignments:
         if not replicas:
@@ -273,10 +277,10 @@ def check_replicas(assignments: Iterable[list[int]], config: Config) -> None:
         if len(set(replicas)) != len(replicas):
             raise RequestError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"The manual partition assignment includes the broker {config.node_id} more than once.",
+                f"The manual partition assignment includes the broker {node_id} more than once.",
             )
         for broker_id in replicas:
-            if broker_id != config.node_id:
+            if broker_id != node_id:
                 raise RequestError(
                     ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                     f"The manual partition assignment includes broker {broker_id}, but no such broker is"
@@ -316,7 +320,7 @@ def growth_record(
                 f"Attempted to add {added} additional partition(s), but only {len(assignments)}"
                 " assignment(s) were specified.",
             )
-        check_replicas(assignments, config)
+        check_replicas(assignments, config.node_id)
     check_room(added, topic.database, catalogue, config)
     return PartitionsAdded(
         topic_id=topic.topic_id.hex,

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, TopicDeleted
+from broker.catalogue.deleted_elsewhere import DeletedElsewhere
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
+from broker.catalogue.nodes import NO_EPOCH, Nodes
 from broker.catalogue.orphans import Orphan, adoption, raise_ids, report, unowned
 from broker.catalogue.split_plan import tree_of
 from broker.catalogue.topic_admin import NewTopic, new_topic_record
 from broker.catalogue.topic_configs import KnownSettings
-from broker.catalogue.topics import Catalogue, Topic
-from broker.catalogue.view_reload import reload_record
+from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC, Catalogue, Topic
+from broker.config import several_nodes
 from broker.config.kawal_topic_keys import QUARANTINE_KEY
 from broker.config.message_keys import counts_batches
 from broker.config.topic_settings import TopicSettings
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.broker")
 
+COORDINATION_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
+"""The topics by whose partitions nodes know which of them coordinates a group or a transactional id."""
+
 STREAMS_PER_STEP: Final = 25
 """The streams of deleted topics that are dropped between two looks at the time: about 0.4 ms."""
 
@@ -62,6 +67,7 @@ class TopicDirectory:
         clock: Clock,
         scheduler: Scheduler,
         random: Random,
+        nodes: Nodes,
         open_view: Callable[[Topic, int], Partition],
     ) -> None:
         """`open_view(topic, index)` makes a partition of a view."""
@@ -72,17 +78,22 @@ class TopicDirectory:
         self._clock = clock
         self._scheduler = scheduler
         self._random = random
+        self._nodes = nodes
         self._open_view = open_view
         self._known_settings = KnownSettings()
         # Streams of deleted topics that a log has refused to drop so far.
         self._undropped: deque[tuple[Vnode, int]] = deque()
+        # Deleted topics whose streams are being dropped.
+        self._dropping = 0
         # Streams without a topic whose deletion no record tells, as found at the start.
         self.orphans: list[Orphan] = []
+        self.deleted_elsewhere = DeletedElsewhere(nodes, catalogue.deleted_streams)
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """Return a partition of the topic.
 
-        Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION), when the topic has no such partition.
+        Raises: RequestError(UNKNOWN_TOPIC_OR_PARTITION), when the topic has no such partition;
+        NOT_LEADER_OR_FOLLOWER when another node leads it.
         """
         found = topic.partitions.get(index)
         if found is None:
@@ -96,6 +107,21 @@ class TopicDirectory:
                 found.begin_epoch(epoch)
         return found
 
+    def led(self, topic: Topic) -> Iterator[Partition]:
+        """Yield the partitions of the topic that this node leads."""
+        for index in range(topic.partition_count):
+            if (found := self.here(topic, index)) is not None:
+                yield found
+
+    def here(self, topic: Topic, index: int) -> Partition | None:
+        """Return a partition that the topic has; None when another node leads it, or its log is not open."""
+        try:
+            return self.partition(topic, index)
+        except RequestError as error:
+            if error.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                raise
+            return None
+
     def _open(self, topic: Topic, index: int) -> Partition:
         if topic.view is not None:
             return self._open_view(topic, index)
@@ -106,8 +132,11 @@ class TopicDirectory:
         return Partition(topic, index, self._vnode_of(topic, index))
 
     def _vnode_of(self, topic: Topic, index: int) -> Vnode:
-        """Return the vnode on which a partition lies for its whole life."""
-        return self._vnodes[topic.database][topic.vnode_index(index)]
+        """Return the vnode on which a partition lies for its whole life.
+
+        Raises: RequestError(NOT_LEADER_OR_FOLLOWER).
+        """
+        return self._vnodes.at(topic.database, topic.vnode_index(index))
 
     def tree(self, topic: Topic) -> PartitionTree:
         """Return the tree of a topic whose partitions may split."""
@@ -148,6 +177,27 @@ class TopicDirectory:
         )
         return source if has_own else None
 
+    def leader(self, topic: Topic, index: int) -> tuple[int, int]:
+        """Return the node that leads a partition, and its leader epoch; NO_EPOCH if that is unknown."""
+        node_id, source = self._nodes.leader(topic, index, self._source), self.epochs_source(topic)
+        if source is None:
+            return node_id, self._nodes.epoch_of(node_id)
+        return node_id, self.own_epoch(source, index) if node_id == self._nodes.own_id else NO_EPOCH
+
+    def coordinator(self, internal: str, key: str) -> int | None:
+        """Return the node that coordinates what a key names; None if that is not decided yet.
+
+        `internal`: the topic that keeps its state.
+        """
+        if self._nodes.count == 1:
+            return self._nodes.own_id
+        topic = self._catalogue.find(internal)
+        if topic is None:
+            return None
+        from groups.record_keys import partition_for
+
+        return self._nodes.leader_of_vnode(topic.vnode_index(partition_for(key, topic.first_partition_count)))
+
     def own_epoch(self, source: Topic, index: int) -> int:
         """Return the leader epoch of a partition that may have epochs of its own."""
         return self.partition(source, index).leader_epoch(self.leader_epoch)
@@ -176,8 +226,15 @@ class TopicDirectory:
             random=self._random,
             wall_ms=wall_ms,
         )
+        self.check_spread(record.configs, is_assigned=bool(new.assignments))
         self.quarantine(record, "", wall_ms)
         return record
+
+    def check_spread(self, configs: Mapping[str, str], *, is_assigned: bool = False) -> None:
+        """Check that several nodes can have such a topic.  Raises: RequestError."""
+        if self._nodes.count > 1:
+            several_nodes.check(configs, several_nodes.TOPICS)
+            several_nodes.check_places(is_assigned)
 
     def quarantine(self, source: TopicCreated, before: str, wall_ms: int) -> TopicCreated | None:
         """Return what `quarantine_record` returns; most topics name no quarantine."""
@@ -209,14 +266,6 @@ class TopicDirectory:
         """Make these (checked) configs the topic's own.  Raises: RequestError as `MetadataLog.append`."""
         self._log.append(TopicConfigs(topic_id=topic.topic_id.hex, configs=configs), now_ms)
 
-    def reload_view(self, topic: Topic, text: str, now_ms: int, *, confirmed: Callable[[], None]) -> None:
-        """Give a view another definition; `confirmed` is called when it counts.
-
-        Raises: RequestError as `reload_record` and `MetadataLog.append`.
-        """
-        record = reload_record(topic, text, self._catalogue)
-        self._log.append(record, now_ms, confirmed=confirmed)
-
     def delete(self, topic: Topic, now_ms: int) -> list[int]:
         """Remove the topic; its streams are dropped once that is durable.
 
@@ -224,8 +273,10 @@ class TopicDirectory:
         the authority: streams that a crash kept from being dropped are dropped at the next start, as its
         record of the deletion names them.
 
-        Raises: RequestError as `MetadataLog.append`.
+        Raises: RequestError as `MetadataLog.append`; INVALID_REQUEST for a topic that several nodes need.
         """
+        if topic.name in COORDINATION_TOPICS and self._nodes.count > 1 and self._nodes.is_controller:
+            raise RequestError(ErrorCode.INVALID_REQUEST, f"nodes coordinate by {topic.name}: it must stay")
         record = TopicDeleted(topic_id=topic.topic_id.hex, name=topic.name)
 
         def gone() -> None:
@@ -255,13 +306,26 @@ class TopicDirectory:
 
     def _dropped(self, topic: Topic) -> Steps:
         """Drop a topic's streams, some in each step; a start goes on with what a stop leaves."""
-        vnodes = self._vnodes.get(topic.database)
-        for index, stream_id in enumerate(topic.stream_ids()):
-            if self._vnodes.get(topic.database) is not vnodes:
-                return  # the whole database has been removed
-            self._drop(self._vnode_of(topic, index), stream_id)
-            if not index % STREAMS_PER_STEP:
-                yield
+        vnodes, elsewhere = self._vnodes.get(topic.database), list[int]()
+        self._dropping += 1
+        try:
+            for index, stream_id in enumerate(topic.stream_ids()):
+                if self._vnodes.get(topic.database) is not vnodes:
+                    return  # the whole database has been removed
+                if (vnode := self._vnodes.here(topic.database, topic.vnode_index(index))) is not None:
+                    self._drop(vnode, stream_id)
+                else:
+                    elsewhere.append(stream_id)
+                if not index % STREAMS_PER_STEP:
+                    yield
+        finally:
+            self._dropping -= 1
+            self.deleted_elsewhere.add(self._vnodes.meta.log.next_version, elsewhere)
+
+    @property
+    def has_undropped(self) -> bool:
+        """Whether streams of deleted topics are still in the logs of this node."""
+        return bool(self._dropping or self._undropped)
 
     def drop_soon(self) -> None:
         """Do what `drop_again` does: now, or if it is much, beside other work."""
@@ -307,7 +371,8 @@ class TopicDirectory:
         deleted, found = self._catalogue.deleted_streams, unowned(self._catalogue, self._vnodes)
         self._undropped = deque((vnode, stream_id) for vnode, stream_id in found if stream_id in deleted)
         self.orphans = [orphan for orphan in found if orphan.stream_id not in deleted]
-        deleted.intersection_update(stream_id for _, stream_id in self._undropped)
+        here = {stream_id for _, stream_id in self._undropped}
+        self.deleted_elsewhere.add(self._vnodes.meta.log.next_version, deleted - here)
         report(self.orphans)
         raise_ids(self._catalogue, self._vnodes)
         at_once(self.drop_again())

@@ -63,8 +63,10 @@ def check_not_windowed(configs: Mapping[str, str | None]) -> None:
         )
 
 
-def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalogue) -> ViewDefinition:
-    """Return the definition of the new view `name`.
+def define_view(
+    name: str, configs: Mapping[str, str | None], catalogue: Catalogue, statement: Statement | None = None
+) -> ViewDefinition:
+    """Return the definition of the new view `name`; `statement`: what it says, if that was read before.
 
     Raises: RequestError(INVALID_CONFIG), with a sentence that names the part of the statement at fault.
     """
@@ -73,14 +75,16 @@ def define_view(name: str, configs: Mapping[str, str | None], catalogue: Catalog
     alias = _alias_of(configs)
     _check_not_itself(name, alias)
     text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
-    definition = define_statement(name, text, catalogue)
+    definition = define_statement(name, text, catalogue, None if alias else statement)
     _check_has_times(definition, window)
     kind = ALIAS_KIND if alias else definition.kind
     return msgspec.structs.replace(definition, kind=kind, **window)
 
 
-def define_statement(name: str, text: str, catalogue: Catalogue) -> ViewDefinition:
-    """Return the definition that a statement gives the view `name`.
+def define_statement(
+    name: str, text: str, catalogue: Catalogue, statement: Statement | None = None
+) -> ViewDefinition:
+    """Return the definition that a statement gives the view `name`; `statement`: if it was read before.
 
     Raises: RequestError(INVALID_CONFIG), as `define_view`.
     """
@@ -89,7 +93,7 @@ def define_statement(name: str, text: str, catalogue: Catalogue) -> ViewDefiniti
     try:
         from views.statement import parse_view
 
-        statement = parse_view(text, topic=name)
+        statement = statement or parse_view(text, topic=name)
         if statement.kind.value != "database":
             _check_not_itself(name, statement.source)
         return DEFINERS[statement.kind.value](statement, catalogue)

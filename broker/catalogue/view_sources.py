@@ -7,13 +7,16 @@ show what the client may not see.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker.catalogue.catalogue_records import ViewDefinition
 from broker.catalogue.topics import Catalogue
 from broker.config.kawal_topic_keys import ALIAS_KEY, SQL_KEY
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
+
+if TYPE_CHECKING:
+    from views.statement import Statement
 
 
 class Source(NamedTuple):
@@ -28,10 +31,13 @@ def source_of_view(view: ViewDefinition) -> Source:
     return Source(view.source, is_database=not view.source_id)
 
 
-def asked_source(name: str, configs: Mapping[str, str | None]) -> Source | None:
+def asked_source(
+    name: str, configs: Mapping[str, str | None], statement: Statement | None = None
+) -> Source | None:
     """Return the source that the configurations of the new topic `name` ask for.
 
-    None: it is no view, or its statement cannot be read, which is an error whatever the client may do.
+    `statement`: what they say, if it was read before. None: it is no view, or its statement cannot be read,
+    which is an error whatever the client may do.
     """
     alias = (configs.get(ALIAS_KEY.name) or "").strip()
     if alias:
@@ -43,7 +49,7 @@ def asked_source(name: str, configs: Mapping[str, str | None]) -> Source | None:
     from views.statement import parse_view
 
     try:
-        statement = parse_view(text, topic=name)
+        statement = statement or parse_view(text, topic=name)
     except ViewError:
         return None
     return Source(statement.source, is_database=statement.kind.value == "database")

@@ -147,6 +147,7 @@ class Config:
     kawal_views_cache_bytes: int = _of("kawal.views.cache.bytes")
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
+    kawal_producers_max_bytes: int = _of("kawal.producers.max.bytes")
     kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
     # Object store
     kawal_remote_store: str | None = _of("kawal.remote.store")
@@ -154,8 +155,11 @@ class Config:
     kawal_remote_region: str = _of("kawal.remote.region")
     kawal_remote_lag_ms: int = _of("kawal.remote.lag.ms")
     kawal_remote_delete_delay_ms: int = _of("kawal.remote.delete.delay.ms")
+    kawal_remote_heartbeat_ms: int = _of("kawal.remote.heartbeat.ms")
+    kawal_remote_history_ms: int = _of("kawal.remote.history.ms")
     kawal_remote_cache_bytes: int = _of("kawal.remote.cache.bytes")
     remote_log_manager_copy_max_bytes_per_second: int = _of("remote.log.manager.copy.max.bytes.per.second")
+    remote_log_manager_fetch_max_bytes_per_second: int = _of("remote.log.manager.fetch.max.bytes.per.second")
     # Transactions
     transaction_max_timeout_ms: int = _of("transaction.max.timeout.ms")
     transactional_id_expiration_ms: int = _of("transactional.id.expiration.ms")
@@ -205,11 +209,13 @@ class Config:
     group_share_partition_max_record_locks: int = _of("group.share.partition.max.record.locks")
     group_share_min_partition_max_record_locks: int = _of("group.share.min.partition.max.record.locks")
     group_share_max_partition_max_record_locks: int = _of("group.share.max.partition.max.record.locks")
+    kawal_share_states_max_bytes: int = _of("kawal.share.states.max.bytes")
     errors_deadletterqueue_auto_create_topics_enable: bool = _of(
         "errors.deadletterqueue.auto.create.topics.enable"
     )
     errors_deadletterqueue_topic_name_prefix: str = _of("errors.deadletterqueue.topic.name.prefix")
     kawal_rebalance_interval_ms: int = _of("kawal.rebalance.interval.ms")
+    kawal_offsets_max_bytes: int = _of("kawal.offsets.max.bytes")
     kawal_group_max_bytes: int = _of("kawal.group.max.bytes")
     kawal_groups_max_bytes: int = _of("kawal.groups.max.bytes")
     kawal_topic_max_groups: int = _of("kawal.topic.max.groups")
@@ -244,6 +250,7 @@ class Config:
     kawal_response_write_timeout_ms: int = _of("kawal.response.write.timeout.ms")
     kawal_shutdown_timeout_ms: int = _of("kawal.shutdown.timeout.ms")
     # Operation
+    kawal_workers: int = _of("kawal.workers")
     kawal_http_listen: str = _of("kawal.http.listen")
     kawal_console_listeners: str = _of("kawal.console.listeners")
     kawal_console_read_only: bool = _of("kawal.console.read.only")
@@ -345,6 +352,10 @@ def config_of(values: Mapping[str, object], base: Config | None = None) -> Confi
 def _check_together(config: Config) -> None:
     """Check what concerns several keys at once.  Raises: ConfigError."""
     check_group_limits(config)
+    if config.kawal_durability == "remote" and config.kawal_remote_store is None:
+        raise ConfigError(
+            "kawal.durability", "remote", "needs kawal.remote.store, the object store to wait for"
+        )
     specs = config.specs
     check_listeners_exist(config.listener_overrides, [spec.name for spec in specs])
     for spec in specs:

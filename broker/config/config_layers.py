@@ -174,10 +174,11 @@ def dynamic_key(name: str) -> Key:
 
 def is_changeable(key: Key) -> bool:
     """Whether clients may change a server key; not one that protects a Kafka broker but nothing here."""
-    from broker.config.kafka_keys import PROTECTIVE
+    from broker.config.kafka_keys import PROTECTIVE, TIMES_OF_OWN_LOGINS
 
     ours = key.name in KEYS or is_listener_key(key.name)
-    return key.dynamic and (ours or not key.name.startswith(PROTECTIVE))
+    harmless = not key.name.startswith(PROTECTIVE) or key.name.startswith(TIMES_OF_OWN_LOGINS)
+    return key.dynamic and (ours or harmless)
 
 
 def shown(key: Key, value: Value) -> str | None:

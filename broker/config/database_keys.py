@@ -48,8 +48,9 @@ _TABLE: tuple[Key, ...] = (
         " `always`, or `refuse`.",
         choices=("always", "refuse"), synonyms=("kawal.drop.policy",)),
     Key("durability", ConfigType.STRING, None,
-        "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache.",
-        choices=("disk", "os"), synonyms=("kawal.durability",)),
+        "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache,"
+        " `remote` until they are in the object store, too.",
+        choices=("disk", "os", "remote"), synonyms=("kawal.durability",)),
     Key("flush.ms", ConfigType.INT, None, "How often durability `os` syncs.",
         minimum=1, maximum=HOUR_MS, unit="ms", synonyms=("kawal.flush.ms",)),
     Key("max.partitions", ConfigType.INT, None,

@@ -125,7 +125,6 @@ INT D remote.log.manager.copier.thread.pool.size 10 | Threads that copy to the t
 INT - remote.log.manager.copy.quota.window.num 11 | Samples kept for that quota.
 INT - remote.log.manager.copy.quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.log.manager.expiration.thread.pool.size 10 | Threads that delete from the tier.
-LONG D remote.log.manager.fetch.max.bytes.per.second 9223372036854775807 | Most bytes read back in a second.
 INT - remote.log.manager.fetch.quota.window.num 11 | Samples kept for that quota.
 INT - remote.log.manager.fetch.quota.window.size.seconds 1 | Length of such a sample.
 INT D remote.log.manager.follower.thread.pool.size 2 | Threads of followers for the tier.
@@ -270,6 +269,14 @@ PROTECTIVE = (
     "ssl.",
 )
 """Prefixes of the keys that protect a Kafka broker: setting one here is refused, not ignored."""
+
+TIMES_OF_OWN_LOGINS = (
+    "sasl.kerberos.min.time.before.relogin",
+    "sasl.kerberos.ticket.renew.",
+    "sasl.login.refresh.",
+)
+"""Prefixes of those among them that only say when a broker renews its own logins: clients may change them,
+as librdkafka's test 0081 does (2.15.1), and nothing is less protected."""
 
 INSTEAD = {"broker.id": "node.id", "log.dir": "log.dirs"}
 """Kafka's older names for keys that this server does have."""

@@ -76,6 +76,26 @@ REMOTE_KEYS = (
         unit="ms",
     ),
     Key(
+        "kawal.remote.heartbeat.ms",
+        ConfigType.INT,
+        0,
+        "How often the server says in the object store that it is alive, with one request, so that `kawal "
+        "standby` on another machine can take its place; 0: never.",
+        minimum=0,
+        maximum=3_600_000,
+        unit="ms",
+    ),
+    Key(
+        "kawal.remote.history.ms",
+        ConfigType.LONG,
+        0,
+        "How long past moments of the copy are kept, one a minute, for `kawal restore --at`; 0: none.  "
+        "Objects that the copy does not need any more are kept as long.",
+        minimum=0,
+        maximum=31_536_000_000,
+        unit="ms",
+    ),
+    Key(
         "kawal.remote.cache.bytes",
         ConfigType.LONG,
         64 << 20,
@@ -89,6 +109,16 @@ REMOTE_KEYS = (
         ConfigType.LONG,
         2**63 - 1,
         "Most bytes copied to the object store in a second, on average.",
+        minimum=1,
+        unit="bytes",
+        dynamic=True,
+    ),
+    Key(
+        "remote.log.manager.fetch.max.bytes.per.second",
+        ConfigType.LONG,
+        2**63 - 1,
+        "Most bytes that are read from the object store in a second, on average: by clients, and to prove "
+        "that old segments may leave the disk.",
         minimum=1,
         unit="bytes",
         dynamic=True,

@@ -11,6 +11,7 @@ from broker.config.acl_keys import ACL_KEYS
 from broker.config.audit_keys import AUDIT_KEYS
 from broker.config.config_keys import ConfigType, Key, Value
 from broker.config.console_keys import CONSOLE_KEYS
+from broker.config.coordinator_keys import OFFSET_KEYS, TRANSACTION_KEYS
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
 from broker.config.quota_keys import QUOTA_KEYS
@@ -19,12 +20,12 @@ from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
 from broker.config.share_keys import SHARE_KEYS
 from broker.config.token_keys import TOKEN_KEYS
+from broker.config.worker_keys import WORKER_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
 DOUBLE, LONG, LIST = ConfigType.DOUBLE, ConfigType.LONG, ConfigType.LIST
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
-KIB, MIB = 1 << 10, 1 << 20
-HOUR_MS = 3_600_000
+KIB, MIB, HOUR_MS = 1 << 10, 1 << 20, 3_600_000
 
 
 def _registry_problem(value: Value) -> str | None:
@@ -171,9 +172,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
 "Storage": (
     Key("log.dirs", STRING, "./data", "The data directory; Kawal has exactly one."),
     Key("kawal.durability", STRING, "disk",
-        "What acks=all waits for: `disk` until the records are synced, `os` until they are in the page "
-        "cache (a power failure may lose the last kawal.flush.ms).",
-        choices=("disk", "os")),
+        "What acks=all waits for: `disk` until records are synced, `os` until they are in the page cache "
+        "(a power failure may lose the last kawal.flush.ms), `remote` until kawal.remote.store has them.",
+        choices=("disk", "os", "remote")),
     Key("kawal.storage.state.topic", BOOLEAN, False,
         "Tell the state of each write-ahead log in the internal topic `__kawal_storage_state`."),
     Key("kawal.ledgers.topic", BOOLEAN, False,
@@ -201,32 +202,15 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.max.producers.per.partition", INT, 10_000,
         "Idempotent producers remembered for a partition, 400 bytes each; with one more, the one idle "
         "longest is forgotten.", minimum=1, unit="producers", dynamic=True),
+    Key("kawal.producers.max.bytes", LONG, 48 * MIB,
+        "Memory for the idempotent producers of all partitions, 250 bytes each and 350 more for the first in "
+        "a partition; beyond it, those that wrote nothing lately are forgotten.",
+        minimum=KIB, unit="bytes", dynamic=True),
 ),
 "Object store": REMOTE_KEYS,
-"Transactions": (
-    Key("transaction.max.timeout.ms", INT, 900_000,
-        "Longest transaction a client may ask for.", minimum=1, unit="ms"),
-    Key("transactional.id.expiration.ms", INT, 7 * 24 * HOUR_MS,
-        "How long an unused transactional id is remembered.", minimum=1, unit="ms"),
-    Key("transaction.remove.expired.transaction.cleanup.interval.ms", INT, HOUR_MS,
-        "How often unused transactional ids are looked for.", minimum=1, unit="ms"),
-    Key("transaction.state.log.num.partitions", INT, 50,
-        "Partitions of __transaction_state; fixed once a transactional id was used.",
-        minimum=1, unit="partitions"),
-    Key("kawal.transactions.max.bytes", LONG, 128 * MIB,
-        "Memory of all transactional ids, 1 KB each; beyond it those unused for longest are forgotten.",
-        minimum=MIB, unit="bytes", dynamic=True),
-),
+"Transactions": TRANSACTION_KEYS,
 "Groups": (
-    Key("offsets.topic.num.partitions", INT, 50,
-        "Partitions of __consumer_offsets; fixed once a group has committed.", minimum=1, unit="partitions"),
-    Key("offsets.retention.minutes", INT, None,
-        "How long an unused committed offset is kept; unset: for ever (Kafka: 10080).",
-        minimum=1, unit="minutes", dynamic=True),
-    Key("offsets.retention.check.interval.ms", LONG, 600_000,
-        "How often expired committed offsets are looked for.", minimum=1, unit="ms"),
-    Key("offset.metadata.max.bytes", INT, 4096,
-        "Longest text stored with a committed offset.", minimum=0, unit="bytes", dynamic=True),
+    *OFFSET_KEYS,
     Key("group.min.session.timeout.ms", INT, 6_000,
         "Shortest session timeout a classic member may ask for.", minimum=1, unit="ms", dynamic=True),
     Key("group.max.session.timeout.ms", INT, 1_800_000,
@@ -355,14 +339,14 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "16 KiB a second or more may take longer.",
         minimum=1, unit="ms"),
     Key("kawal.response.write.timeout.ms", INT, 60_000,
-        "A connection that takes no byte of an answer for this long is closed.",
-        minimum=1, unit="ms"),
+        "A connection that takes no byte of an answer for this long is closed.", minimum=1, unit="ms"),
     Key("kawal.shutdown.timeout.ms", INT, 4000,
         "How long unfinished requests may still take after SIGTERM before connections are closed.",
         minimum=0, maximum=HOUR_MS, unit="ms"),
 ),
 "Quotas": QUOTA_KEYS,
 "Operation": (
+    *WORKER_KEYS,
     Key("kawal.http.listen", STRING, "127.0.0.1:9644",
         "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "
         f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  If the default port is taken, the "

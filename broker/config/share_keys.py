@@ -59,6 +59,10 @@ SHARE_KEYS: tuple[Key, ...] = (
         "Smallest such number that a share group may have.", minimum=100, maximum=2000, unit="records"),
     Key("group.share.max.partition.max.record.locks", INT, 4000,
         "Largest such number that a share group may have.", minimum=2000, maximum=10_000, unit="records"),
+    Key("kawal.share.states.max.bytes", ConfigType.LONG, 96 << 20,
+        "Memory for the states of share groups, 1.2 KB for each partition of each group.  Without room, a "
+        "group goes on with the partitions in which it has a state, and has no others until there is.",
+        minimum=1024, unit="bytes", dynamic=True),
     Key("errors.deadletterqueue.auto.create.topics.enable", ConfigType.BOOLEAN, False,
         "Create the dead-letter topic of a share group when its first letter is written.", dynamic=True),
     Key("errors.deadletterqueue.topic.name.prefix", ConfigType.STRING, "dlq.",

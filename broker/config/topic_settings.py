@@ -68,8 +68,12 @@ class TopicSettings:
 
     @property
     def compacts(self) -> bool:
-        """Whether old records are compacted by key."""
-        return "compact" in self.cleanup_policy
+        """Whether old records are compacted by key.
+
+        A topic whose records may be in the object store alone never is, whatever the server's default became:
+        a pass would read all of the store again.
+        """
+        return "compact" in self.cleanup_policy and not self.remote_storage_enable
 
     @property
     def checks_records(self) -> bool:

@@ -2,9 +2,8 @@
 
     bytes --RequestReader--> request --open_call--> Call --broker--> answer --encode--> outgoing buffers
 
-Kafka's clients pipeline and match answers by position (kafka-python closes the connection on an
-out-of-order correlation id), so an answer given early waits until all before it are given.  A produce with
-acks=0 takes no place in the answers at all.
+Kafka's clients pipeline and match answers by position (kafka-python ends at an out-of-order correlation id),
+so an answer given early waits until all before it are given.  A produce with acks=0 has no place among them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from broker.connections.answer_encoding import IN_MEMORY, encode_answer, is_wide, part_size_bytes
 from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
-from broker.connections.freeing import FREED_BYTES_MIN, free_in_thread
+from broker.connections.freeing import FREED_BYTES_MIN, free_in_thread, free_request
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import errors_of
@@ -59,6 +58,8 @@ class Connection(MeteredConnection):
         "departures",
         "descriptor",
         "dirty",
+        "forwarded",
+        "from_peer",
         "head_sent",
         "identity",
         "last_fetch",
@@ -100,8 +101,8 @@ class Connection(MeteredConnection):
         self.descriptor, self.advertised = descriptor, advertised
         self.principal = ANONYMOUS
         self.rights: Rights | None = None
-        # The name of the listener that it came to.
-        self.listener = ""
+        # The name of the listener that it came to; whether it is another node, or stands for a client of one.
+        self.listener, self.from_peer, self.forwarded = "", False, False
         # The client's login, on listeners that demand one; it judges every request.
         self.login: Login | None = None
         # The moment at which the client must be ready to send requests; None: it is.
@@ -111,8 +112,7 @@ class Connection(MeteredConnection):
         self.offload = offload
         self.outgoing: deque[Any] = deque()
         self.head_sent = 0
-        self.departures = Departures(stats)
-        self.client_software = ("", "")
+        self.departures, self.client_software = Departures(stats), ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
@@ -126,10 +126,9 @@ class Connection(MeteredConnection):
         # The turn in which bytes were last received: the requests in the buffer were complete then.
         self.received_ns = stats.turns.began_ns
         self.last_fetch: LastFetch | None = None
-        # When bytes were last received or sent.
-        self.active_ms = now_ms
-        # Since when the client has taken nothing of what is outgoing; the shell sets it.
-        self.unsent_since_ms = now_ms
+        # When bytes were last received or sent, and since when the client has taken nothing of what is
+        # outgoing; the shell sets it.
+        self.active_ms = self.unsent_since_ms = now_ms
 
     @property
     def host(self) -> str:
@@ -270,18 +269,19 @@ class Connection(MeteredConnection):
             self.answer(call, response)
             return
         assert call.output is None, "a call is answered once"
-        work = ThreadAnswer(call, response)
-        audited = response if self.stats.audit is not None else None
+        audited = [] if self.stats.audit is None else [response]  # is looked at afterwards, and freed then
+        work = ThreadAnswer(call, response, is_kept=bool(audited))
         del response
 
         def done(error: Exception | None) -> None:
             if self.closed or self.aborted:
                 call.output = []
-                return
-            if error is not None:
-                self._cannot_be_written(call, error)
-            self._count_errors(call, audited, work.error_counts)
-            self._release(call, work.output)
+            else:
+                if error is not None:
+                    self._cannot_be_written(call, error)
+                self._count_errors(call, audited[0] if audited else None, work.error_counts)
+                self._release(call, work.output)
+            free_in_thread(audited, offload)
 
         if not self.closed:
             before = self._answered(call)
@@ -308,7 +308,7 @@ class Connection(MeteredConnection):
             done = calls.popleft()
             self.request_bytes -= done.weight_bytes
             if done.weight_bytes - done.size_bytes > FREED_BYTES_MIN and done.request is not None:
-                free_in_thread(done, self.offload)
+                free_request(done, self.offload)
             before_bytes = self.outgoing_bytes
             for part in output:
                 self.outgoing.append(part)

@@ -39,10 +39,16 @@ def _arrays_of(cls: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in declaration(cls).fields if isinstance(field.kind, ArrayOf))
 
 
-def free_in_thread(call: Call[Any], offload: Offload) -> None:
+def free_in_thread(messages: list[Any], offload: Offload) -> None:
+    """Have a thread free messages, if there are any, that the list has the last references to."""
+    if messages:
+        offload(lambda: free(messages), _ignore)
+
+
+def free_request(call: Call[Any], offload: Offload) -> None:
     """Have a thread free the request of a call that is answered."""
     request, call.request = [call.request], None
-    offload(lambda: free(request), _ignore)
+    free_in_thread(request, offload)
 
 
 def _ignore(_error: Exception | None) -> None:

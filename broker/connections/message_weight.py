@@ -71,6 +71,12 @@ def message_weight(message: object, frame_bytes: int, enough: int = EVERYTHING) 
     return (_weighs.get(cls) or _make_weigh(cls))(message, frame_bytes, enough // WORK_FACTOR)
 
 
+def prepare_weight(cls: type[Any]) -> None:
+    """Write the code that weighs messages of a class, if it is not there."""
+    if cls not in _weighs:
+        _make_weigh(cls)
+
+
 def _make_weigh(cls: type[Any]) -> Weigh:
     declared = declaration(cls)
     lines = ["def weigh(request, frame_bytes, enough):", "    weight = 0", *_lines(declared, "request", 1)]
@@ -98,6 +104,8 @@ def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
     """Yield the lines of code that add up the arrays of the object called `name`."""
     indent = "    " * depth
     for field in declared.fields:
+        if isinstance(field.kind, type):
+            yield from _struct_lines(field.kind, f"{name}.{field.name}", depth)
         if not isinstance(field.kind, ArrayOf):
             continue
         array = f"array_{depth}"
@@ -113,6 +121,16 @@ def _lines(declared: Declaration, name: str, depth: int) -> Iterator[str]:
             yield f"{indent}        return weight * {WORK_FACTOR}"
             yield f"{indent}    for item_{depth} in {array}:"
             yield from inner
+
+
+def _struct_lines(kind: type[Any], name: str, depth: int) -> Iterator[str]:
+    """Yield the same for a structure that is a field by itself, and may be null."""
+    inner = list(_lines(declaration(kind), f"struct_{depth}", depth + 1))
+    if inner:
+        indent = "    " * depth
+        yield f"{indent}struct_{depth} = {name}"
+        yield f"{indent}if struct_{depth} is not None:"
+        yield from inner
 
 
 def element_bytes(kind: Kind) -> int:

@@ -14,22 +14,24 @@ from broker.loop.call import Call
 class ThreadAnswer:
     """The work of a thread on one answer."""
 
-    __slots__ = ("_call", "_response", "error_counts", "output")
+    __slots__ = ("_call", "_is_kept", "_response", "error_counts", "output")
 
-    def __init__(self, call: Call[Any], response: object) -> None:
+    def __init__(self, call: Call[Any], response: object, *, is_kept: bool = False) -> None:
+        """`is_kept`: others still need the response, and free it."""
         self._call = call
         self._response = response
+        self._is_kept = is_kept
         self.output: list[Any] = []
         self.error_counts: Counter[int] = Counter()
 
     def encode(self) -> None:
-        """Encode the response; free it and the request."""
+        """Encode the response; free it, unless it is kept, and the request."""
         call, response = self._call, self._response
         self._response = None
         call.errors = errors_of(response)
         self.error_counts.update(call.errors or ())
         self.output += encode_answer(call, response)
-        done = [response, call.request]
+        done = [call.request] if self._is_kept else [response, call.request]
         del response
         call.request = None
         free(done)

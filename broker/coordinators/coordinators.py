@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from broker.catalogue.producer_ids import ProducerIds
     from broker.coordinators.groups import Groups
-    from broker.coordinators.markers import MarkerWriter
+    from broker.coordinators.markers import Markers, MarkerWriter
+    from broker.coordinators.remote_transactions import RemoteTransactions
     from broker.coordinators.runtime import CoordinatorRuntime
     from broker.coordinators.shares import Shares
     from broker.coordinators.transactions import Transactions
@@ -78,6 +79,10 @@ class NodeCoordinators:
         if _MODULES.keys() & metadata.catalogue.by_name.keys():
             # There are groups or transactions: replay them as soon as clients are answered.
             loop.timers.add(loop.clock.turn_ms, lambda _now_ms: loop.scheduler.add_work(self._load()))
+        if metadata.nodes.count > 1 and metadata.nodes.is_controller:
+            from broker.coordinators.internal_topics import make_topics
+
+            loop.timers.add(loop.clock.turn_ms, lambda now_ms: make_topics(metadata, loop, now_ms))
 
     @property
     def now_ms(self) -> int:
@@ -114,10 +119,22 @@ class NodeCoordinators:
             from broker.coordinators.transactions import Transactions
 
             self._transactions = Transactions(
-                self._metadata, self._loop, self._producer_ids, self.markers, self._loop.clock.turn_ms
+                self._metadata, self._loop, self._producer_ids, self._all_markers(), self._loop.clock.turn_ms
             )
             self._runtimes.append(self._transactions)
         return self._transactions
+
+    def transactions_elsewhere(self, transactional_id: str) -> RemoteTransactions | None:
+        """Return the coordinator of an id on another node; None if it is this one."""
+        nodes = self._metadata.nodes
+        if nodes.count == 1:
+            return None
+        node_id = self._metadata.topics.coordinator(TRANSACTIONS_TOPIC, transactional_id)
+        if node_id == nodes.own_id:
+            return None
+        from broker.coordinators.remote_transactions import RemoteTransactions
+
+        return RemoteTransactions(nodes.peers, node_id)
 
     @property
     def shares(self) -> Shares:
@@ -126,7 +143,7 @@ class NodeCoordinators:
             from broker.coordinators.shares import Shares
 
             now_ms = self._loop.clock.turn_ms
-            self._shares = Shares(self._metadata, self._loop, now_ms)
+            self._shares = Shares(self._metadata, self._loop, now_ms, self._random)
             self._shares.tell_archiving(lambda keys: self._letters().write_letters(keys), now_ms)
             self._runtimes.append(self._shares)
         return self._shares
@@ -143,12 +160,20 @@ class NodeCoordinators:
 
     @property
     def markers(self) -> MarkerWriter:
-        """The writer of transactions' ends."""
+        """The writer of transactions' ends to partitions that this node leads."""
         if self._markers is None:
             from broker.coordinators.markers import MarkerWriter
 
             self._markers = MarkerWriter(self._metadata, self._loop, self.guards, lambda: self.groups)
         return self._markers
+
+    def _all_markers(self) -> Markers:
+        """Return the writer of markers to partitions of all nodes."""
+        if self._metadata.nodes.count == 1:
+            return self.markers
+        from broker.coordinators.remote_markers import ClusterMarkers
+
+        return ClusterMarkers(self._metadata, self.markers)
 
     def reconfigure(self) -> None:
         """Apply settings of the server that have changed."""

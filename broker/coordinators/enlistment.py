@@ -5,7 +5,8 @@
     before                                        the coordinator says whether the client has done so
 
 The batch may follow at once if the coordinator's record is earlier in the same log; else it waits until that
-is durable. Meanwhile the transaction may end: a guard (broker/storage/transaction_guards.py) tells.
+is durable. A coordinator on another node is asked there (remote_transactions.py). Meanwhile the transaction
+may end: a guard (broker/storage/transaction_guards.py) tells.
 Source: KIP-890; Kafka 4.3's AddPartitionsToTxnManager and ReplicaManager.handleProduceAppend.
 """
 
@@ -15,13 +16,14 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.errors import RequestError
-from broker.loop.slices import Until
+from broker.loop.slices import Until, outcome_of
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV1, TV2, TopicPartition
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.coordinators.coordinators import NodeCoordinators
+    from broker.coordinators.remote_transactions import Codes, RemoteTransactions
     from broker.storage.partition import Partition
     from protocol.records import BatchHeader
 
@@ -155,11 +157,15 @@ class Admission:
     ) -> Generator[Until, None, None]:
         """Enlist the batches' partitions; again, if they have waited for the transaction before to end."""
         places = frozenset(batch.place for batch in asked)
+        away = self._coordinators.transactions_elsewhere(member.transactional_id)
         while True:
             stored = _Answer()
-            now_ms = self._coordinators.now_ms
-            with self._coordinators.transactions.step(now_ms) as machine:
-                machine.enlist(member, places, stored.take, now_ms, client_version=client_version)
+            if away is not None:
+                away.enlist(member, places, stored.take, client_version=client_version)
+            else:
+                now_ms = self._coordinators.now_ms
+                with self._coordinators.transactions.step(now_ms) as machine:
+                    machine.enlist(member, places, stored.take, now_ms, client_version=client_version)
             yield from self._await(stored, member, asked, own)
             if stored.code or all(self._is_guarded(batch.partition, batch.producer_id) for batch in asked):
                 return
@@ -168,6 +174,10 @@ class Admission:
     def _verify(
         self, member: Member, asked: list[Batch], own: Callable[[], None]
     ) -> Generator[Until, None, None]:
+        away = self._coordinators.transactions_elsewhere(member.transactional_id)
+        if away is not None:
+            yield from self._verify_elsewhere(away, member, asked, own)
+            return
         stored = _Answer()
         now_ms = self._coordinators.now_ms
         with self._coordinators.transactions.step(now_ms) as machine:
@@ -179,6 +189,20 @@ class Admission:
         allowed = [batch for batch, code in zip(asked, codes, strict=True) if not code]
         if allowed:
             yield from self._await(stored, member, allowed, own)
+
+    def _verify_elsewhere(
+        self, away: RemoteTransactions, member: Member, asked: list[Batch], own: Callable[[], None]
+    ) -> Generator[Until, None, None]:
+        own()
+        places = frozenset(batch.place for batch in asked)
+
+        def ask(take: Callable[[Codes], None]) -> None:
+            away.verify(member, places, take)
+
+        codes = yield from outcome_of(ask)
+        for batch in asked:
+            if code := codes[batch.place]:
+                self._refuse([batch], code)
 
     def _await(
         self, stored: _Answer, member: Member, asked: list[Batch], own: Callable[[], None]

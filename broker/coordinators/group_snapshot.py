@@ -79,7 +79,10 @@ class GroupSnapshot:
         topic = metadata.catalogue.find(row.topic)
         if topic is None or row.partition >= topic.partition_count:
             return
-        lag = lag_of(metadata.topics.partition(topic, row.partition), row.offset, wall_ms)
+        partition = metadata.topics.here(topic, row.partition)
+        if partition is None:
+            return
+        lag = lag_of(partition, row.offset, wall_ms)
         offset = NOTHING_COMMITTED if row.offset is None else row.offset
         state = GroupPartitionState(row.group_id, row.topic, row.partition, offset, lag.records, lag.age_ms)
         self.partitions.append(state)

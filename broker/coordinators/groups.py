@@ -18,6 +18,7 @@ from broker.loop.loop import Loop
 from broker.security.authorized_operations import Operation
 from groups.coordinator import Coordinator
 from groups.memory import GroupMemory
+from groups.offset_room import OffsetRoom
 from groups.offsets import Committed
 from groups.topics import Client
 from protocol.primitives import STRING_SIZE_MAX, cut_text
@@ -70,7 +71,9 @@ class GroupKind:
         topic = self._metadata.catalogue.find(topic_name)
         if topic is None or index >= topic.partition_count:
             return end - start
-        partition = self._metadata.topics.partition(topic, index)
+        partition = self._metadata.topics.here(topic, index)
+        if partition is None:
+            return end - start
         return partition.records_between(start, end, ranges_max=RANGES_MAX).shown
 
     def configure(self, machine: Coordinator, partition_count: int) -> None:
@@ -110,6 +113,11 @@ class Groups(CoordinatorRuntime[Coordinator]):
         """The memory that the members of groups take."""
         return self._machine.memory
 
+    @property
+    def offset_room(self) -> OffsetRoom:
+        """The memory of committed offsets."""
+        return self._machine.offset_room
+
     def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the durable progress of a group in one partition."""
         return self._machine.committed(group_id, topic, partition)
@@ -127,6 +135,12 @@ def partition_of(groups: Groups, group_id: str, now_ms: int) -> int:
     """Return the partition of __consumer_offsets that holds a group."""
     with groups.step(now_ms) as coordinator:
         return coordinator.partition_of(group_id)
+
+
+def coordinates(groups: Groups, partition: int, now_ms: int) -> bool:
+    """Whether the groups of a partition of __consumer_offsets are coordinated by this node."""
+    with groups.step(now_ms) as coordinator:
+        return coordinator.coordinates(partition)
 
 
 def client_of(call: Call[Any]) -> Client:

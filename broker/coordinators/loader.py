@@ -8,8 +8,11 @@ it would lose progress: what was committed last would be forgotten without a wor
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
 from typing import Final
 
 from broker.catalogue.metadata import Metadata
@@ -17,7 +20,7 @@ from broker.catalogue.topics import Topic
 from broker.coordinators.machine import Machine
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.loop import Loop
-from broker.loop.slices import Until, WaitingSteps, after_pause
+from broker.loop.slices import Until, WaitingSteps, after_pause, in_thread
 from broker.storage.parts import joined_in_thread
 from groups.effects import Stamp
 from protocol.errors import ProtocolError
@@ -132,7 +135,7 @@ class Loader:
             yield from self._replay_batches(index, data, offset)
             offset = result.next_offset
 
-    def _replay_batches(self, index: int, data: bytes, offset: int) -> Iterator[int]:
+    def _replay_batches(self, index: int, data: bytes, offset: int) -> Iterator[int | Until]:
         """Replay batches, yielding the size of each record, or batch without records, in bytes."""
         for batch in iter_batches(data):
             header = read_batch_header(batch)
@@ -146,9 +149,18 @@ class Loader:
             for record in iter_records(batch):
                 if record.offset < offset or record.key is None:
                     continue
+                module = self._machine.needs_module(record.key)
+                if module and not _is_imported(module):
+                    yield from in_thread(self._loop.scheduler.offload, partial(import_module, module))
                 if stamp is None:
                     for _ in self._machine.replay(index, record.key, record.value):
                         yield LOAD_BYTES_PER_SLICE
                 else:
                     self._machine.replay_staged(index, stamp, record.key, record.value)
                 yield len(record.key) + len(record.value or b"")
+
+
+def _is_imported(name: str) -> bool:
+    """Whether a module is there; for one that a thread is importing now the loop would wait."""
+    module = sys.modules.get(name)
+    return module is not None and not getattr(module.__spec__, "_initializing", False)

@@ -40,6 +40,9 @@ class Machine(Protocol):
         Raises: ProtocolError, there or here, if no version up to this one writes it.
         """
 
+    def needs_module(self, key: bytes | memoryview) -> str:
+        """Return the name of a module that the first record of this kind imports, in 10 ms; "": none."""
+
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
     ) -> None:
@@ -50,6 +53,9 @@ class Machine(Protocol):
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions: all of their records have been replayed."""
+
+    def leave_to_others(self, partitions: Collection[int]) -> None:
+        """Refuse requests for these partitions, which another node leads; they are loaded like the others."""
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions and refuse the requests that wait in them."""

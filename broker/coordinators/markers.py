@@ -1,6 +1,6 @@
 """Writing the ends of transactions into partitions: the one way, for the coordinator and for administrators.
 
-    a stored partition                 a control batch in its log; readers of committed data move on
+    a stored partition of this node    a control batch in its log; readers of committed data move on
     a partition of __consumer_offsets  through the group coordinator: its offsets count, or do not
 
 All markers of one call join the open frames of their logs, so each log syncs once for all of them. A marker
@@ -11,7 +11,7 @@ Source: KIP-98, KIP-664, KIP-890, KIP-1228; Kafka 4.3's handleWriteTxnMarkersReq
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import OFFSETS_TOPIC, Topic
@@ -48,8 +48,18 @@ class Marker(NamedTuple):
     """The marker's epoch is above that of the transaction's records (transaction.version 2)."""
 
 
+class Markers(Protocol):
+    """Writes markers for the coordinator."""
+
+    def goes_to(self, place: TopicPartition, home: Vnode | None) -> bool:
+        """Whether a partition's marker would be the next entry of this vnode's log, or is not needed."""
+
+    def steps(self, marker: Marker, partitions: tuple[TopicPartition, ...], done: Done) -> Iterator[None]:
+        """Write a marker to partitions; yield now and then. `done` when all is durable, or has failed."""
+
+
 class MarkerWriter:
-    """Writes markers, and reports when all that a call has written is durable."""
+    """Writes markers to partitions that this node leads, and reports when all of one call are durable."""
 
     def __init__(
         self, metadata: Metadata, loop: Loop, guards: TransactionGuards, groups: Callable[[], Groups]

@@ -70,7 +70,9 @@ class CoordinatorRuntime(Generic[MachineT]):
         if topic is None:
             self._machine.loaded(range(self._partition_count), now_ms)
         else:
-            partitions = range(topic.first_partition_count)
+            elsewhere = self._elsewhere(topic)
+            self._begin_elsewhere(elsewhere, now_ms)
+            partitions = [index for index in range(self._partition_count) if index not in set(elsewhere)]
             Loader(self._machine, topic, metadata, loop, self._loaded, partitions).begin()
         self._copier = Copier(kind.topic_name, metadata, loop, lambda: self._machine, now_ms)
         metadata.metadata_log.listen(self._catalogue_changed)
@@ -83,7 +85,26 @@ class CoordinatorRuntime(Generic[MachineT]):
             # The number with which the topic was created stays in effect after growth: it decides the
             # partition of a group, and with another number older records could be replayed after newer ones.
             self._partition_count = topic.first_partition_count
-        return self._kind.new_machine(self._partition_count)
+        machine = self._kind.new_machine(self._partition_count)
+        machine.leave_to_others(self._elsewhere(topic))
+        return machine
+
+    def _elsewhere(self, topic: Topic | None) -> list[int]:
+        """Return the partitions that other nodes lead; without a topic no node serves any."""
+        nodes = self._metadata.nodes
+        if nodes.count == 1:
+            return []
+        if topic is None:
+            return list(range(self._partition_count))
+        return [index for index in range(self._partition_count) if not nodes.leads(topic.vnode_index(index))]
+
+    def _begin_elsewhere(self, partitions: Sequence[int], now_ms: int) -> None:
+        """Begin with the partitions that other nodes lead: they need not be loaded."""
+        self._machine.loaded(partitions, now_ms)
+
+    def _append_elsewhere(self, effects: Effects, now_ms: int) -> None:
+        """Refuse what had waited for the topic: only now another node is known to lead its partition."""
+        self._machine.failed(effects, ErrorCode.NOT_COORDINATOR, now_ms)
 
     @contextmanager
     def step(self, now_ms: int) -> Iterator[MachineT]:
@@ -181,7 +202,10 @@ class CoordinatorRuntime(Generic[MachineT]):
                 self._append(topic, pending, now_ms)
 
     def _append(self, topic: Topic, effects: Effects, now_ms: int) -> None:
-        partition = self._metadata.topics.partition(topic, effects.partition)
+        partition = self._metadata.topics.here(topic, effects.partition)
+        if partition is None:
+            self._append_elsewhere(effects, now_ms)
+            return
         try:
             wall_ms = self._loop.clock.wall_ms(now_ms)
             if isinstance(effects.transaction, EndMarker):
@@ -211,6 +235,10 @@ class CoordinatorRuntime(Generic[MachineT]):
     def _make_topic(self, planned: Topic | None, now_ms: int) -> None:
         """Create the internal topic, unless a request is creating it, and wait until it is durable."""
         topics = self._metadata.topics
+        if not self._metadata.nodes.is_controller:
+            # The controller makes it: the one who asked for this asks again.
+            self._fail_backlog(now_ms)
+            return
         try:
             if planned is None:
                 new = self._kind.new_topic()
@@ -295,6 +323,10 @@ class CoordinatorRuntime(Generic[MachineT]):
         topic = self._metadata.catalogue.by_name[self._kind.topic_name]
         if topic.partition_count != self._partition_count:
             self._start_anew(topic, now_ms)
+        else:
+            elsewhere = self._elsewhere(topic)
+            self._machine.leave_to_others(elsewhere)
+            self._begin_elsewhere(elsewhere, now_ms)
 
     def _start_anew(self, topic: Topic | None, now_ms: int) -> None:
         """Forget all state, as the topic that held it was deleted or divides it differently."""
@@ -305,7 +337,9 @@ class CoordinatorRuntime(Generic[MachineT]):
         old, self._backlog = self._machine, []
         old.unload(range(self._partition_count), now_ms)
         self._machine = self._new_machine(topic)
-        self._machine.loaded(range(self._partition_count), now_ms)
+        elsewhere = [] if topic is None else self._elsewhere(topic)
+        self._machine.loaded(sorted(set(range(self._partition_count)) - set(elsewhere)), now_ms)
+        self._begin_elsewhere(elsewhere, now_ms)
 
 
 class _EffectsWaiter:

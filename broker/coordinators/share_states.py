@@ -6,48 +6,49 @@ coordinator. So that an assigned partition always has one, the first is made bef
     InitOrder   --> where it begins (share.auto.offset.reset) --> initialize --durable--> noted, assigned
     DeleteOrder --> delete --durable--> told
 
+The leaders of the partitions do that, which may be other nodes (cluster_states.py).
+
 Source: KIP-932; Kafka 4.3's GroupCoordinatorService.persisterInitialize and deleteShareGroups.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from broker.catalogue.metadata import Metadata
-from broker.config import group_configs
+from broker.coordinators.local_states import LocalStates, Told, after_all
 from broker.errors import RequestError
 from broker.loop.loop import Loop
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Offload, Until, WaitingSteps
-from broker.storage.partition import Partition
-from broker.storage.timestamps import first_steps
-from groups.errors import GroupError
-from groups.share.membership import DeleteOrder, InitOrder
+from broker.loop.slices import (
+    ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
+    Until,
+    WaitingSteps,
+    chunks,
+    in_thread,
+)
+from groups.share.membership import DeleteOrder, InitOrder, ShareMembership
+from groups.share.noting import StatesNote
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from wal.disk import DiskError
 from wal.errors import WalError
 
 if TYPE_CHECKING:
-    from broker.catalogue.topic import Topic
+    from broker.coordinators.cluster_states import ClusterStates
     from broker.coordinators.shares import Shares
     from groups.coordinator import Coordinator
 
 logger = logging.getLogger("kawal.coordinators")
 
-_DURATION: Final = re.compile(
-    r"by_duration:P(?:(?P<days>\d+)D)?"
-    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?",
-    re.IGNORECASE,
-)
-_UNITS_MS: Final = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1_000}
+TOLD_FULL_EVERY_MS: Final = 60_000
 
-Told = Callable[[ErrorCode], None]
+Answer = TypeVar("Answer")
 
 
 class ShareStates:
@@ -65,19 +66,36 @@ class ShareStates:
         self._loop = loop
         self._step = step
         self._shares = shares
+        self._local = LocalStates(metadata, loop, shares)
+        self._cluster = self._cluster_of(metadata.nodes.count)
+        # When it may be said again that there is no room.
+        self._told_full_ms = 0
+
+    def _cluster_of(self, count: int) -> ClusterStates | None:
+        """Return what asks other nodes, if there are some."""
+        if count == 1:
+            return None
+        from broker.coordinators.cluster_states import ClusterStates
+
+        return ClusterStates(self._metadata, self._loop, self._local)
 
     def carry_out(self, order: InitOrder | DeleteOrder) -> None:
         """Make or delete the states; the group coordinator learns of the outcome."""
         if isinstance(order, InitOrder):
-            self._loop.scheduler.add_work(self._initialize(order))
+            cluster = self._cluster
+            steps = self._initialize(order)
+            if cluster is not None:
+                steps = self._initialize_in_cluster(order, cluster)
+            self._loop.scheduler.add_work(steps)
         else:
             self._delete(order)
 
     def _initialize(self, order: InitOrder) -> WaitingSteps:
         found: list[tuple[ShareKey, int]] = []
         try:
+            order = yield from self._with_room(order)
             for number, (topic_id, index) in enumerate(order.partitions, 1):
-                start = yield from self.start_of(order.group_id, topic_id, index)
+                start = yield from self._local.start_of(order.group_id, topic_id, index)
                 if start is not None:
                     found.append((ShareKey(order.group_id, topic_id, index), start))
                 if not number % ITEMS_PER_STEP:
@@ -86,133 +104,104 @@ class ShareStates:
             logger.error("share group %.100r is not initialized: %s", order.group_id, error)
             self._initialized(order, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
+        if not order.partitions:
+            self._initialized(order, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return
         told = after_all(len(found), lambda code: self._made(order, code))
         for number, (key, start) in enumerate(found, 1):
-            self._change(key, start, told)
+            self._local.make(key, start, told)
             if not number % ITEMS_PER_STEP:
                 yield None
 
-    def _change(self, key: ShareKey, start: int, told: Told) -> None:
-        now_ms = self._loop.clock.turn_ms
-        with self._shares().step(now_ms) as machine:
-            try:
-                machine.initialize(key, start, told, now_ms)
-            except GroupError as error:
-                told(error.code)
+    def _with_room(self, order: InitOrder) -> Generator[Until | None, None, InitOrder]:
+        """Return what of an order there is memory for; the next heartbeat orders the rest again."""
+        room = self._shares().room
+        if room >= len(order.partitions):
+            return order
+        kept = []
+        for number, (topic_id, index) in enumerate(order.partitions, 1):
+            if self._shares().position(ShareKey(order.group_id, topic_id, index)) is not None:
+                kept.append((topic_id, index))
+            elif room:
+                kept.append((topic_id, index))
+                room -= 1
+            if not number % ITEMS_PER_STEP:
+                yield None
+        if len(kept) < len(order.partitions) and self._loop.clock.turn_ms >= self._told_full_ms:
+            self._told_full_ms = self._loop.clock.turn_ms + TOLD_FULL_EVERY_MS
+            logger.warning(
+                "share group %.100r has no state in %d partitions: the memory for states is full"
+                " (kawal.share.states.max.bytes)",
+                order.group_id,
+                len(order.partitions) - len(kept),
+            )
+        return order._replace(partitions=tuple(kept))
+
+    def _initialize_in_cluster(self, order: InitOrder, cluster: ClusterStates) -> WaitingSteps:
+        """Have the leaders make the states; those that could not be made the next heartbeat orders again."""
+        made = yield from cluster.make(order.group_id, order.partitions)
+        if made:
+            self._made(InitOrder(order.group_id, tuple(made)), ErrorCode.NONE)
+        else:
+            self._initialized(order, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _made(self, order: InitOrder, code: ErrorCode) -> None:
-        """Tell that the last state is durable: of many in a turn of its own, as many were settled in this."""
-        if len(order.partitions) > PLAIN_ITEMS_PER_STEP:
-            self._loop.scheduler.soon(partial(self._initialized, order, code))
-        else:
+        """Tell that the last state is durable: of many in other turns, as many were settled in this."""
+        many = self._membership(lambda membership, _: membership.has_many_states(order.group_id))
+        if len(order.partitions) <= PLAIN_ITEMS_PER_STEP and not many:
             self._initialized(order, code)
+        elif code == ErrorCode.NONE:
+            self._loop.scheduler.add_work(self._note(order))
+        else:
+            self._loop.scheduler.soon(partial(self._initialized, order, code))
 
-    def _initialized(self, order: InitOrder, code: ErrorCode) -> None:
+    def _note(self, order: InitOrder) -> WaitingSteps:
+        """Tell of very many states, whose record a thread writes."""
+        names: dict[UUID, str] = {}
+        for some in chunks(order.partitions, per_step=PLAIN_ITEMS_PER_STEP):
+            for topic_id, _ in some:
+                topic = self._metadata.catalogue.find_id(topic_id)
+                if topic is not None:
+                    names[topic_id] = topic.name
+            yield None
+        while True:
+            note = self._membership(lambda membership, now_ms: membership.note(order, names, now_ms))
+            if note is None:
+                return
+            yield from in_thread(self._loop.scheduler.offload, note.prepare)
+            if self._membership(partial(_noted, note)):
+                break
+        yield None
+        self._membership(lambda membership, now_ms: membership.states_noted(order.group_id, now_ms))
+
+    def _membership(self, ask: Callable[[ShareMembership, int], Answer]) -> Answer:
+        """Return what the members of share groups answer, in a step of its own."""
         now_ms = self._loop.clock.turn_ms
         with self._step(now_ms) as machine:
-            membership = machine.share(now_ms).membership
-            if code == ErrorCode.NONE:
-                membership.initialized(order, now_ms)
-            else:
-                membership.not_initialized(order, now_ms)
+            return ask(machine.share(now_ms).membership, now_ms)
+
+    def _initialized(self, order: InitOrder, code: ErrorCode) -> None:
+        if code == ErrorCode.NONE:
+            self._membership(lambda membership, now_ms: membership.initialized(order, now_ms))
+        else:
+            self._membership(lambda membership, now_ms: membership.not_initialized(order, now_ms))
 
     def _delete(self, order: DeleteOrder) -> None:
-        now_ms = self._loop.clock.turn_ms
-
         def told(code: ErrorCode) -> None:
             at_ms = self._loop.clock.turn_ms
             with self._step(at_ms) as machine:
                 machine.share(at_ms)
                 order.done(code)
 
-        with self._shares().step(now_ms) as machine:
-            try:
-                known = machine.all_keys_of(order.group_id)
-            except GroupError as error:
-                told(error.code)
-                return
-            keys = [key for key in known if order.topic_ids is None or key.topic_id in order.topic_ids]
-            done = after_all(len(keys), told)
-            for key in keys:
-                try:
-                    machine.delete(key, done, now_ms)
-                except GroupError as error:
-                    done(error.code)
-
-    def start_of(
-        self, group_id: str, topic_id: UUID, index: int
-    ) -> Generator[Until | None, None, int | None]:
-        """Return the offset at which a new group begins in a partition; None if there is none.
-
-        Raises: RequestError, WalError, DiskError.
-        """
-        topic = self._metadata.catalogue.find_id(topic_id)
-        if topic is None or index >= topic.partition_count:
-            return None
-        partition = self._metadata.topics.partition(topic, index)
-        if topic.tree is not None and self._has_parent(group_id, topic, index):
-            return partition.log_start
-        overrides = self._metadata.catalogue.group_configs.get(group_id) or {}
-        reset = group_configs.value("share.auto.offset.reset", overrides, self._metadata.live_config.layers)
-        assert isinstance(reset, str)
-        clock = self._loop.clock
-        offset = yield from start_offset(
-            partition, reset, clock.wall_ms(clock.turn_ms), self._loop.scheduler.offload
-        )
-        return offset
-
-    def _has_parent(self, group_id: str, topic: Topic, index: int) -> bool:
-        """Whether a group has a state in the parent of a partition: then it begins at its start."""
-        assert topic.tree is not None
-        split = topic.tree.made_by(index)
-        if split is None:
-            return False
-        keys = (
-            ShareKey(group_id, topic.topic_id, each.parent)
-            for each in (topic.tree.successions if split.is_succession else (split,))
-        )
-        return any(self._shares().position(key) is not None for key in keys)
+        if self._cluster is None:
+            self._local.delete(order.group_id, order.topic_ids, told)
+        else:
+            self._loop.scheduler.add_work(_told(self._cluster.delete(order.group_id, order.topic_ids), told))
 
 
-def start_offset(
-    partition: Partition, reset: str, wall_ms: int, offload: Offload
-) -> Generator[Until | None, None, int]:
-    """Return the offset that a value of share.auto.offset.reset means now."""
-    if reset == "earliest":
-        return partition.log_start
-    if reset.startswith("by_duration:"):
-        _, offset = yield from first_steps(partition, wall_ms - duration_ms(reset), offload)
-        if offset >= 0:
-            return max(offset, partition.log_start)
-    return partition.high_watermark
+def _noted(note: StatesNote, membership: ShareMembership, now_ms: int) -> bool:
+    return membership.noted(note, now_ms)
 
 
-def duration_ms(reset: str) -> int:
-    """Return the duration in a value `by_duration:PnDTnHnMn.nS`, which was checked when it was set."""
-    found = _DURATION.match(reset)
-    assert found is not None, reset
-    return int(
-        sum(
-            float(number) * _UNITS_MS[unit]
-            for unit, number in found.groupdict().items()
-            if number is not None
-        )
-    )
-
-
-def after_all(count: int, told: Told) -> Told:
-    """Return what is to be called `count` times; `told` learns the first error, or NONE, after the last."""
-    outcome = ErrorCode.NONE
-    left = count
-
-    def one(code: ErrorCode) -> None:
-        nonlocal left, outcome
-        left -= 1
-        if outcome == ErrorCode.NONE:
-            outcome = code
-        if left == 0:
-            told(outcome)
-
-    if not count:
-        told(ErrorCode.NONE)
-    return one
+def _told(steps: Generator[Until | None, None, ErrorCode], told: Told) -> WaitingSteps:
+    told((yield from steps))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic_admin import NewTopic, transactions_topic
 from broker.catalogue.topics import TRANSACTIONS_TOPIC
-from broker.coordinators.markers import Marker, MarkerWriter, Refused
+from broker.coordinators.markers import Marker, Markers, Refused
 from broker.coordinators.runtime import CoordinatorRuntime
 from broker.errors import RequestError
 from broker.loop.loop import Loop
@@ -105,7 +105,7 @@ class Transactions(CoordinatorRuntime[TransactionCoordinator]):
     """The running transaction coordinator."""
 
     def __init__(
-        self, metadata: Metadata, loop: Loop, ids: ProducerIds, writer: MarkerWriter, now_ms: int
+        self, metadata: Metadata, loop: Loop, ids: ProducerIds, writer: Markers, now_ms: int
     ) -> None:
         kind = TransactionKind(metadata, loop, ids)
         kind.runtime = self

@@ -15,25 +15,21 @@ from broker.catalogue.topics import Topic
 from broker.config.config import Config
 from broker.config.kawal_topic_keys import DEAD_LETTERS_KEY
 from broker.errors import RequestError
+from broker.fetching.letters_elsewhere import Unwritable, create_elsewhere
 from broker.loop.loop import Loop
 from broker.loop.slices import Until
-from broker.storage.partition import Partition
 from protocol.error_codes import ErrorCode
 
 
-class Unwritable(Exception):
-    """Dead letters cannot be written now; `str()` says why, and what to do."""
-
-
 class DeadLetterTopics:
-    """Finds the partitions for dead letters."""
+    """Finds the topics for dead letters."""
 
     def __init__(self, metadata: Metadata, loop: Loop) -> None:
         self._metadata = metadata
         self._loop = loop
 
-    def partition(self, name: str, source: str, source_index: int) -> Generator[Until, None, Partition]:
-        """Return the partition for the letters of a source's partition: its number, modulo their count.
+    def topic(self, name: str, source: str) -> Generator[Until | None, None, Topic]:
+        """Return the topic for the letters of a source.
 
         The tail queue of the source may have its name, and is made if it is missing.
         Raises: Unwritable.
@@ -50,7 +46,7 @@ class DeadLetterTopics:
                 )
             topic = yield from self._create(name)
         self._check(topic)
-        return self._metadata.topics.partition(topic, source_index % topic.partition_count)
+        return topic
 
     def _check(self, topic: Topic) -> None:
         """Check that a topic takes dead letters.  Raises: Unwritable."""
@@ -66,11 +62,14 @@ class DeadLetterTopics:
                 f"dead-letter topic {topic.name!r} is compacted, which needs keys; set cleanup.policy=delete"
             )
 
-    def _create(self, name: str) -> Generator[Until, None, Topic]:
+    def _create(self, name: str) -> Generator[Until | None, None, Topic]:
         now_ms = self._loop.clock.turn_ms
         topics = self._metadata.topics
         # The time of a letter is that of its writing, whatever the server's topics have.
         configs = {DEAD_LETTERS_KEY.name: "true", "message.timestamp.type": "CreateTime"}
+        if not self._metadata.nodes.is_controller:
+            yield from create_elsewhere(self._metadata, self._loop, name, configs)
+            return self._found(name, "this node does not know it yet")
         try:
             if name not in self._metadata.catalogue.by_name:
                 new = NewTopic(name=name, configs=configs)
@@ -87,9 +86,13 @@ class DeadLetterTopics:
             self._metadata.metadata_log.when_durable(durable, now_ms)
 
         yield Until(wait)
+        return self._found(name, str(outcome))
+
+    def _found(self, name: str, why: str) -> Topic:
+        """Return a topic that was made.  Raises: Unwritable."""
         topic = self._metadata.catalogue.find(name)
         if topic is None:
-            raise Unwritable(f"dead-letter topic {name!r} could not be stored: {outcome}")
+            raise Unwritable(f"dead-letter topic {name!r} could not be stored: {why}")
         return topic
 
 

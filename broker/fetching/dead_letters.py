@@ -25,9 +25,11 @@ from broker.catalogue.queue_lengths import check_length, has_length, rear_of
 from broker.coordinators.group_settings import DeadLetterSettings, dead_letter_settings
 from broker.errors import RequestError
 from broker.fetching.dead_letter_batches import Letters, Origin, letters_of
-from broker.fetching.dead_letter_topics import DeadLetterTopics, Unwritable
+from broker.fetching.dead_letter_topics import DeadLetterTopics
+from broker.fetching.letters_elsewhere import Unwritable, produce_elsewhere
 from broker.fetching.negative_answers import PARTITIONS_MAX, NegativeAnswer, Subject, answers_of
 from broker.fetching.originals import originals_of
+from broker.fetching.share_places import leader_elsewhere
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, WaitingSteps
 from broker.storage.partition import Partition
@@ -43,6 +45,7 @@ from wal.disk import DiskError
 from wal.errors import WalError
 
 if TYPE_CHECKING:
+    from broker.catalogue.topic import Topic
     from broker.coordinators.shares import Shares
 
 logger = logging.getLogger("kawal.broker")
@@ -161,7 +164,7 @@ class DeadLetters:
                 yield from self._archived(key, [(part.first, part.last) for part in ranges])
                 continue
             source = self._metadata.topics.partition(topic, key.partition)
-            target = yield from self._topics.partition(name, topic.name, key.partition)
+            target = yield from self._topics.topic(name, topic.name)
             yield from self._write_some(key, ranges, source, target, settings)
 
     def _due(self, key: ShareKey) -> list[StoredRange]:
@@ -173,10 +176,12 @@ class DeadLetters:
         key: ShareKey,
         ranges: list[StoredRange],
         source: Partition,
-        target: Partition,
+        target: Topic,
         settings: DeadLetterSettings,
     ) -> Steps:
-        of_target = self._metadata.topics.settings(target.topic)
+        """Write some letters into the target's partition of the source's number, modulo their count."""
+        of_target = self._metadata.topics.settings(target)
+        index = key.partition % target.partition_count
         originals: dict[int, Record] = {}
         if settings.copies_records:
             ranges, originals = yield from originals_of(
@@ -194,15 +199,23 @@ class DeadLetters:
             copies_headers=settings.copies_headers,
             answers=answers,
         )
-        if of_target.append_time:
-            patch_append_time(memoryview(letters.batch), wall_ms)
-        check_produce(target, read_batch_header(letters.batch), of_target)
-        if has_length(self._metadata, target.topic):
-            check_length(self._metadata, target.topic, letters.letter_count)
+        leader = leader_elsewhere(self._metadata, (target.topic_id, index))
+        if leader is None:
+            if of_target.append_time:
+                patch_append_time(memoryview(letters.batch), wall_ms)
+            partition = self._metadata.topics.partition(target, index)
+            check_produce(partition, read_batch_header(letters.batch), of_target)
+            if has_length(self._metadata, target):
+                check_length(self._metadata, target, letters.letter_count)
         if self._loop.stopping:
             # The state that ends with them would not be stored any more, and the next start write them again.
             return
-        yield from self._store(key, letters, target)
+        if leader is None:
+            yield from self._store(key, letters, partition)
+        else:
+            place = (target.name, index)
+            yield from produce_elsewhere(self._metadata, self._loop, leader, place, bytes(letters.batch))
+            yield from self._archived(key, letters.ranges)
         self._loop.stats.dead_letters_written += letters.letter_count
 
     def _answers(

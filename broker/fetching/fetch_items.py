@@ -7,6 +7,7 @@ from uuid import UUID
 
 from broker.errors import RequestError
 from broker.security.authorized_operations import Operation
+from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -84,4 +85,14 @@ def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = 
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = metadata.topics.partition(topic, item.index)
     item.topic = topic
+    return partition
+
+
+def find_to_read(metadata: Metadata, item: FetchItem, rights: Rights | None) -> Partition:
+    """Return the same, unless the client knows another leader epoch.  Raises: RequestError."""
+    partition = find_partition(metadata, item, rights)
+    # Here, and only here, Kafka takes every negative epoch for no epoch.
+    epoch = max(item.leader_epoch, NO_EPOCH)
+    is_alone = metadata.nodes.count == 1
+    check_leader_epoch(partition, epoch, metadata.topics.leader_epoch, is_alone=is_alone)
     return partition

@@ -8,20 +8,20 @@ from typing import Final
 
 from broker.catalogue.metadata import Metadata
 from broker.errors import RequestError, storage_error
-from broker.fetching.fetch_items import FetchItem, find_partition, may_fetch
+from broker.fetching.cold_items import ColdItems
+from broker.fetching.fetch_items import FetchItem, find_to_read, may_fetch
 from broker.fetching.fetch_sessions import FetchPlan
 from broker.fetching.identified_records import add_ids, identified
-from broker.fetching.item_errors import divergence, error_data, remote_error
+from broker.fetching.item_errors import divergence, empty_data, error_data, remote_error
 from broker.fetching.member_views import FetchMembership
 from broker.loop.call import Call
 from broker.loop.slices import Offload, WaitingSteps, in_thread, run_here
-from broker.storage.leader_epochs import NO_EPOCH, check_leader_epoch
 from broker.storage.message_id_headers import READ_BYTES, adds_ids
 from broker.storage.partition import Partition
 from broker.view_topics.empty_batches import moves_over_empty_batch, takes_empty_batch
 from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_loading import load_in_thread
-from broker.view_topics.view_partition import ViewPartition, ViewRead
+from broker.view_topics.view_partition import Unsettled, ViewPartition, ViewRead
 from protocol.error_codes import ErrorCode
 from protocol.messages.fetch import AbortedTransaction, FetchRequest, PartitionData
 from protocol.wire import RecordParts
@@ -52,6 +52,7 @@ class FetchReader:
     __slots__ = (
         "as_members",
         "call",
+        "cold",
         "counted_bytes",
         "due_ms",
         "found",
@@ -113,8 +114,7 @@ class FetchReader:
         self.room_bytes = min(request.max_bytes, metadata.config.fetch_max_bytes, room_bytes)
         self.size_bytes = 0
         self.piece_count = 0
-        # The bytes that count for the client's `min_bytes`: whole batches rarely fill a partition's limit, so
-        # one that has more to give than it may counts as full; Kafka fills it by cutting the last batch.
+        # Those for `min_bytes`: whole batches rarely fill a limit, so what has more to give counts as full.
         self.counted_bytes = 0
         self.min_bytes = min(request.min_bytes, self.room_bytes)
         # The records found, those that the groups wait for, and whether more could not be added.
@@ -123,15 +123,13 @@ class FetchReader:
         self.is_full = False
         self.has_error = False
         self.found: list[tuple[FetchItem, PartitionData]] = []
+        self.cold = ColdItems()
         self.is_denied = call.rights is not None and not may_fetch(call.rights, request)
 
     def read(self, items: Iterable[FetchItem]) -> WaitingSteps:
         """Read these partitions of the plan, in the plan's order; yield where a view has worked enough."""
         for item in items:
-            try:
-                data, view = self._begin(item, may_wait=False)
-            except IndexNotLoaded as cold:
-                data, view = yield from self._begin_cold(item, cold)
+            data, view = yield from self._begin_anywhere(item)
             if view is not None:
                 yield from self._read_view(item, view, data)
             elif data.records and (partition := identified(item)) is not None:
@@ -139,6 +137,22 @@ class FetchReader:
             if data.error_code or data.diverging_epoch is not None:
                 self.has_error = True
             self.found.append((item, data))
+        if self.cold:
+            yield from self._read_cold()
+
+    def _read_cold(self) -> WaitingSteps:
+        """Read what comes from the object store, if there is nothing else to give; the rest is asked for."""
+        again = yield from self.cold.read(self._begin_again, lambda: self.size_bytes > 0)
+        # A reader that is told nothing asks again, and finds what has come meanwhile.
+        self.has_news = True
+        self.has_error = self.has_error or any(data.error_code for data in again.values())
+        self.found[:] = [(item, again.get(item, data)) for item, data in self.found]
+
+    def _begin_again(self, item: FetchItem) -> WaitingSteps:
+        data, _ = yield from self._begin_anywhere(item)
+        if data.records and (partition := identified(item)) is not None:
+            yield from self._add_ids(partition, item, data)
+        return data
 
     def is_enough(self) -> bool:
         """Whether to answer now with what was read."""
@@ -190,19 +204,33 @@ class FetchReader:
     def _end_in(self, data: PartitionData) -> int:
         return data.last_stable_offset if self.read_committed else data.high_watermark
 
+    def _begin_anywhere(self, item: FetchItem) -> WaitingSteps:
+        """Begin an item; what it needs of the disk is read by threads."""
+        try:
+            return self._begin(item, may_wait=False)
+        except IndexNotLoaded as cold:
+            return (yield from self._begin_cold(item, cold))
+        except Unsettled as late:
+            return (yield from self._begin_late(item, late.view))
+
     def _begin_cold(self, item: FetchItem, cold: IndexNotLoaded) -> WaitingSteps:
         """Begin an item for which indexes must be read first: a thread does, as disks may take long."""
         for _ in range(INDEX_LOADS_MAX):
-            yield from in_thread(cold.offload or self.offload, cold.load)
-            try:
-                if not cold.adopt():
-                    break
-            except RemoteReadError as error:
-                return error_data(item, remote_error(item, error).code), None
+            yield from in_thread(self.offload, cold.load)
+            if not cold.adopt():
+                break
             try:
                 return self._begin(item, may_wait=False)
             except IndexNotLoaded as next_one:
                 cold = next_one
+        return self._begin(item, may_wait=True)
+
+    def _begin_late(self, item: FetchItem, view: ViewPartition) -> WaitingSteps:
+        """Begin an item when it is known where its view begins and ends."""
+        try:
+            yield from view.settle()
+        except RequestError as error:
+            return error_data(item, error.code), None
         return self._begin(item, may_wait=True)
 
     def _begin(
@@ -210,32 +238,27 @@ class FetchReader:
     ) -> tuple[PartitionData, ViewPartition | MemberView | None]:
         """Return what a partition gives; for a view all but the records, and the view that has them.
 
-        Raises: IndexNotLoaded, without `may_wait`.
+        Raises: IndexNotLoaded, Unsettled, without `may_wait`.
         """
         try:
-            if self.is_denied:
-                raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-            partition = find_partition(self.metadata, item, self.call.rights)
-            # Here, and only here, Kafka takes every negative epoch for no epoch.
-            epoch = max(item.leader_epoch, NO_EPOCH)
-            check_leader_epoch(partition, epoch, self.metadata.topics.leader_epoch)
+            partition = self.find(item)
+            if isinstance(partition, ViewPartition) and not (may_wait or partition.is_settled):
+                raise Unsettled(partition)
             return self._read_records(item, partition, may_wait=may_wait)
         except RequestError as error:
             return error_data(item, error.code), None
 
+    def find(self, item: FetchItem) -> Partition:
+        """Return the partition that an item names.  Raises: RequestError."""
+        if self.is_denied:
+            raise RequestError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return find_to_read(self.metadata, item, self.call.rights)
+
     def _read_records(
         self, item: FetchItem, partition: Partition, *, may_wait: bool
     ) -> tuple[PartitionData, ViewPartition | MemberView | None]:
-        high_watermark = partition.high_watermark
-        stable = partition.last_stable_offset
-        data = PartitionData(
-            partition_index=item.index,
-            high_watermark=high_watermark,
-            last_stable_offset=stable,
-            log_start_offset=partition.log_start,
-            aborted_transactions=[] if self.read_committed else None,
-            records=b"",
-        )
+        data = empty_data(item, partition, read_committed=self.read_committed)
+        high_watermark = data.high_watermark
         if (
             item.last_fetched_epoch >= 0
             and (diverging := divergence(item, partition, self.metadata.topics.leader_epoch)) is not None
@@ -280,10 +303,7 @@ class FetchReader:
         except OffsetOutOfRange as error:
             raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE) from error
         except RemoteNotLoaded as cold:
-            if not self.size_bytes:
-                raise
-            # Others have something: this one is served by the next fetch, and all such are fetched together.
-            cold.begin()
+            self.cold.note(item, cold)
             return
         except RemoteWaits:
             return

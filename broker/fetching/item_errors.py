@@ -1,4 +1,4 @@
-"""The answers to partitions of a fetch that give no records: refused, behind another epoch, or unreadable."""
+"""Answers to partitions of a fetch without records: none is new, refused, of another epoch, or unreadable."""
 
 from __future__ import annotations
 
@@ -34,6 +34,18 @@ def divergence(item: FetchItem, partition: Partition, server_epoch: int) -> Epoc
     if epoch == item.last_fetched_epoch and item.fetch_offset <= end_offset:
         return None
     return EpochEndOffset(epoch=epoch, end_offset=end_offset)
+
+
+def empty_data(item: FetchItem, partition: Partition, *, read_committed: bool) -> PartitionData:
+    """Return the answer to a partition as long as it has no records."""
+    return PartitionData(
+        partition_index=item.index,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.last_stable_offset,
+        log_start_offset=partition.log_start,
+        aborted_transactions=[] if read_committed else None,
+        records=b"",
+    )
 
 
 def error_data(item: FetchItem, code: ErrorCode) -> PartitionData:

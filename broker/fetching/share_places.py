@@ -43,6 +43,16 @@ def find_partition(metadata: Metadata, place: Place) -> Partition:
     return metadata.topics.partition(topic, place[1])
 
 
+def leader_elsewhere(metadata: Metadata, place: Place) -> int | None:
+    """Return the other node that leads a partition; None: this one, or there is no such partition."""
+    nodes = metadata.nodes
+    topic = None if nodes.count == 1 else metadata.catalogue.find_id(place[0])
+    if topic is None or not 0 <= place[1] < topic.partition_count:
+        return None
+    leader, _ = metadata.topics.leader(topic, place[1])
+    return None if leader == nodes.own_id else leader
+
+
 def end_of(partition: Partition, *, read_committed: bool) -> int:
     """Return the offset up to which a group may read."""
     return partition.last_stable_offset if read_committed else partition.high_watermark

@@ -60,13 +60,14 @@ def group_of(coordinator: Coordinator, group_id: str, now_ms: int) -> ShareGroup
     return group
 
 
-def places_of(group: ShareGroup, metadata: Metadata) -> list[Place]:
-    """Return the topics of a group that exist."""
-    return [
+def places_of(group: ShareGroup, metadata: Metadata) -> Iterator[Place]:
+    """Yield the topics that a group has now, if they exist when they are yielded: it may have 20,000."""
+    initialized = tuple(group.initialized.items())
+    return (
         Place(topic_id, topic.name, sorted(topic.partitions))
-        for topic_id, topic in group.initialized.items()
+        for topic_id, topic in initialized
         if metadata.catalogue.find_id(topic_id) is not None
-    ]
+    )
 
 
 def find_share(

@@ -21,21 +21,22 @@ from broker.catalogue.metadata import Metadata
 from broker.coordinators.share_settings import NO_QUEUE_SETTINGS, QueueSettings
 from broker.errors import RequestError, storage_error
 from broker.fetching.gathered import Gathered
-from broker.fetching.pieces import PIECE_BYTES, Piece, read_shown_piece
+from broker.fetching.pieces import PIECE_BYTES, Piece, is_aborted, read_shown_piece
 from broker.fetching.record_choice import SCAN_BYTES_MAX
+from broker.fetching.share_ahead import PlacesInTurn
 from broker.fetching.share_places import Place, Span, end_of, find_partition, first_available
 from broker.fetching.share_selection import Selection
 from broker.loop.clock import Clock
 from broker.loop.slices import ITEMS_PER_STEP, Offload, Until
 from broker.storage.partition import Partition
 from broker.view_topics.view_partition import ViewPartition, ViewRead
-from groups.errors import GroupError
+from groups.errors import GroupError, NotLoaded
 from groups.share.delivery import AcquireMode, Limits, Portion, Wish
 from groups.share.found import Acquired, Found
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_fetch import AcquiredRecords, LeaderIdAndEpoch, PartitionData
-from protocol.records import BatchHeader, read_batch_header
+from protocol.records import read_batch_header
 from protocol.wire import RecordParts
 from wal.disk import DiskError
 from wal.errors import OffsetOutOfRange, WalError
@@ -51,6 +52,9 @@ BATCHES_PER_STEP: Final = 50
 
 NO_LEADER: Final = 0
 """The leader, and its epoch, where none is named: as Kafka leaves them."""
+
+UNKNOWN_LEADER: Final = -1
+"""Both, to a client that believes this node to be the leader: it looks for it anew."""
 
 ReadSteps = Generator[Until | None, None, None]
 
@@ -77,11 +81,12 @@ class Reading(NamedTuple):
 
 def blank(index: int, code: ErrorCode = ErrorCode.NONE, message: str | None = None) -> PartitionData:
     """Return the answer for a partition without records."""
+    leader = UNKNOWN_LEADER if code == ErrorCode.NOT_LEADER_OR_FOLLOWER else NO_LEADER
     return PartitionData(
         partition_index=index,
         error_code=code,
         error_message=message,
-        current_leader=LeaderIdAndEpoch(leader_id=NO_LEADER, leader_epoch=NO_LEADER),
+        current_leader=LeaderIdAndEpoch(leader_id=leader, leader_epoch=leader),
         records=b"",
         acquired_records=[],
     )
@@ -113,17 +118,15 @@ class ShareReader:
         self._settings = settings
         self._began_ms = clock.turn_ms
         self._selects: Selection | None = None
-        self._scanned_bytes = 0
-        self._batches = 0
-        self.count = 0
-        self.size_bytes = 0
+        self._scanned_bytes = self._batches = 0
+        self._turns = PlacesInTurn(metadata)
+        self.count = self.size_bytes = 0
         self.has_error = False
         # Whether the start of a partition was moved: there may be more than was found.
         self.has_made_room = False
         # Views, each with the offset up to which it was read.
         self.views: list[tuple[ViewPartition, int]] = []
-        # The partitions with records for the member, or with errors.
-        self.found: dict[Place, PartitionData] = {}
+        self.found: dict[Place, PartitionData] = {}  # with records for the member, or with errors
 
     @property
     def _selection(self) -> Selection:
@@ -166,7 +169,7 @@ class ShareReader:
 
     def read(self, places: Iterable[Place]) -> ReadSteps:
         """Read these partitions in this order; yield where much had to be looked at."""
-        for number, place in enumerate(places):
+        for number, place in enumerate(self._turns.each(places)):
             if number and not number % ITEMS_PER_STEP:
                 yield None
             if self.is_full:
@@ -179,11 +182,12 @@ class ShareReader:
                     yield from self._read_span(span, data)
             except RequestError as error:
                 data = blank(place[1], error.code)
+            except (NotLoaded, OffsetOutOfRange):
+                # The group's state is still read, for which clients know no error, or the log lost its
+                # beginning meanwhile: the next fetch finds more.
+                continue
             except GroupError as error:
                 data = blank(place[1], error.code, error.message)
-            except OffsetOutOfRange:
-                # The log lost its beginning meanwhile: the next fetch begins after that.
-                continue
             except (WalError, DiskError) as error:
                 logger.error("share fetch of %s-%d: %s", *place, error)
                 data = blank(place[1], storage_error(error).code)
@@ -293,7 +297,8 @@ class ShareReader:
             now_ms=self._now_ms,
             reader=(self._reading.group_id, self._reading.member_id),
         )
-        piece = yield from read_shown_piece(partition, read, end, self._offload)
+        ask = self._turns.asking(self._span)
+        piece = yield from read_shown_piece(partition, read, end, self._offload, ask)
         if isinstance(partition, ViewPartition):
             self.views.append((partition, piece.end))
         return piece
@@ -348,7 +353,7 @@ class ShareReader:
         while position < len(piece.data):
             header = read_batch_header(piece.data, position)
             end_position = position + header.size_bytes
-            if not header.is_control and not (aborted and _is_aborted(header, aborted)):
+            if not header.is_control and not (aborted and is_aborted(header, aborted)):
                 found.append(Batch(header.base_offset, header.last_offset, position, end_position))
             position = end_position
         return found
@@ -390,11 +395,3 @@ class ShareReader:
         if stop > start >= 0:
             parts.append(piece.data[start:stop])
             self.size_bytes += stop - start
-
-
-def _is_aborted(header: BatchHeader, aborted: list[AbortedTransaction]) -> bool:
-    return header.is_transactional and any(
-        entry.producer_id == header.producer_id
-        and entry.first_offset <= header.base_offset <= entry.last_offset
-        for entry in aborted
-    )

@@ -78,7 +78,7 @@ class ShareSnapshot:
 
 
 def _progress(
-    metadata: Metadata, shares: Shares, group_id: str, places: list[Place], clock: Clock, now_ms: int
+    metadata: Metadata, shares: Shares, group_id: str, places: Iterator[Place], clock: Clock, now_ms: int
 ) -> Iterator[Progress | None]:
     """Yield the state of each partition that has one, and None where there is much to look at."""
     for place in places:

@@ -2,16 +2,17 @@
 
 A handler is the function `handle(broker, call)` of the module named here; it and its messages are imported
 when the first request of its kind arrives, so that the list may grow without slowing the start (docs/adr).
-That takes up to 130 ms, so a thread does it.  A handler returns a response, the steps that make it, or PARKED
-if other code will answer the call.
+That takes up to 130 ms, and the codecs of each version some more, so a thread does it.  A handler returns a
+response, the steps that make it, or PARKED if other code will answer the call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
+from broker.connections.message_codecs import prepare_codecs
 from protocol.api_keys import ApiKey
 from protocol.messages import request_type, response_type
 
@@ -21,28 +22,53 @@ Handler = Callable[..., Any]
 class Api:
     """One served API: its version range, the range it advertises, and its handler."""
 
-    __slots__ = ("_handler", "_request_type", "advertised_minimum", "key", "maximum", "minimum", "name")
+    __slots__ = (
+        "_handler",
+        "_prepare",
+        "_request_type",
+        "advertised_minimum",
+        "key",
+        "maximum",
+        "minimum",
+        "name",
+        "nodes_maximum",
+        "ready",
+    )
 
-    def __init__(self, key: ApiKey, versions: str, advertise_from: int | None = None) -> None:
+    def __init__(
+        self, key: ApiKey, versions: str, advertise_from: int | None = None, nodes_up_to: int | None = None
+    ) -> None:
+        """`nodes_up_to`: the last version that other nodes of the cluster may send."""
         first, _, last = versions.partition("-")
         self.key = key
         self.name = key.name.lower()
         self.minimum = int(first)
         self.maximum = int(last or first)
+        self.nodes_maximum = self.maximum if nodes_up_to is None else nodes_up_to
         self.advertised_minimum = self.minimum if advertise_from is None else advertise_from
+        self.ready: set[int] = set()
+        """The versions whose requests need nothing more to be imported or made."""
         self._handler: Handler | None = None
+        self._prepare: Handler | None = None
         self._request_type: type[Any] | None = None
 
-    @property
-    def loaded(self) -> bool:
-        """Whether everything is imported that a request needs."""
-        return self._handler is not None and self._request_type is not None
-
-    def load(self) -> None:
-        """Import everything that a request needs."""
-        self.request_type()
-        response_type(self.key)
+    def load(self, versions: Iterable[int] | None = None) -> None:
+        """Import and make everything that requests of these versions need and their answers; None: of all."""
+        answers = response_type(self.key)
         self.handler()
+        if self._prepare is None:
+            self._prepare = getattr(import_module(f"broker.handlers.{self.name}"), "prepare", None)
+        for version in range(self.minimum, self.nodes_maximum + 1) if versions is None else versions:
+            prepare_codecs(self.request_type(), answers, version)
+            self.ready.add(version)
+
+    def prepare(self, request: Any) -> None:
+        """Do what can be done with a wide request apart from the broker, in the thread that has decoded it.
+
+        The handler's module may have a function `prepare(request)` for it.
+        """
+        if self._prepare is not None:
+            self._prepare(request)
 
     def handler(self) -> Handler:
         """Return the function `handle(broker, call)`, imported at its first use."""
@@ -79,7 +105,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.INIT_PRODUCER_ID, "0-5"),
         Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, "2-4"),
         # v4 and v5 are for brokers; clients that see them listed send what only brokers may (platformatic).
-        Api(ApiKey.ADD_PARTITIONS_TO_TXN, "0-3"),
+        Api(ApiKey.ADD_PARTITIONS_TO_TXN, "0-3", nodes_up_to=5),
         Api(ApiKey.ADD_OFFSETS_TO_TXN, "0-4"),
         Api(ApiKey.END_TXN, "0-5"),
         Api(ApiKey.WRITE_TXN_MARKERS, "1-2"),
@@ -141,5 +167,56 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_QUEUES, "0"),
         Api(ApiKey.KAWAL_QUEUE_CHANGES, "0"),
         Api(ApiKey.KAWAL_MESSAGES, "0"),
+        # For the other nodes of the cluster alone.
+        Api(ApiKey.KAWAL_FOLLOW, "0"),
+        Api(ApiKey.ENVELOPE, "0"),
+        Api(ApiKey.ALLOCATE_PRODUCER_IDS, "0"),
+        Api(ApiKey.KAWAL_SHARE_RECORDS, "0"),
+        Api(ApiKey.KAWAL_SHARE_STATES, "0"),
     )
 }
+
+OF_NODES: Final = frozenset(
+    {
+        ApiKey.KAWAL_FOLLOW,
+        ApiKey.ENVELOPE,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.KAWAL_SHARE_RECORDS,
+        ApiKey.KAWAL_SHARE_STATES,
+    }
+)
+"""The APIs that are served to the other nodes of the cluster alone, and never advertised."""
+
+JOINED: Final = frozenset(
+    {
+        ApiKey.KAWAL_DATABASES,
+        ApiKey.KAWAL_GROUPS,
+        ApiKey.KAWAL_CONNECTIONS,
+        ApiKey.KAWAL_PRODUCERS,
+        ApiKey.KAWAL_MESSAGES,
+    }
+)
+"""The APIs that show what every node knows in part: a node asks the others, and joins their answers."""
+
+FORWARDED: Final = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.KAWAL_DATABASES,
+        ApiKey.KAWAL_TOPICS,
+    }
+)
+"""The APIs whose requests nodes send to the controller: those that change the
+catalogue, and the question about its log."""

@@ -1,8 +1,8 @@
 """AlterPartitionReassignments: v0-1.
 
-Behaviour: there is one node, so the only replicas a partition can get are those it has.  Asking for them
-succeeds and does nothing; any others answer INVALID_REPLICA_ASSIGNMENT.  No reassignment is ever in progress,
-so there is nothing to cancel (85).
+Behaviour: a partition stays on its node, so the only replicas that it can get are those it has.  Asking for
+them succeeds and does nothing; any others answer INVALID_REPLICA_ASSIGNMENT.  No reassignment is ever in
+progress, so there is nothing to cancel (85).
 Differences from Apache Kafka: none known.
 Version notes: v1 `allow_replication_factor_change` (KIP-860; the factor never changes here).
 """
@@ -72,4 +72,5 @@ def _check(broker: Broker, name: str, item: ReassignablePartition) -> None:
         )
     if item.replicas is None:
         raise RequestError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    check_replicas([item.replicas], broker.config)
+    leader, _ = broker.topics.leader(topic, item.partition_index)
+    check_replicas([item.replicas], leader)

@@ -10,16 +10,19 @@ Version notes: none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 # Imported on the loop, the coordinators would take 100 ms of a turn.
+from broker.coordinators.cluster_states import ClusterStates
 from broker.coordinators.groups import Groups as Groups
+from broker.coordinators.local_states import LocalStates
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
-from broker.fetching.share_places import find_partition
+from broker.fetching.share_places import Place, find_partition, leader_elsewhere
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Pace, WaitingSteps, begun
+from broker.loop.slices import Pace, Until, WaitingSteps, begun
 from groups.errors import GroupError
 from groups.share.membership import InitOrder
 from groups.share.service import ShareService as ShareService
@@ -63,8 +66,10 @@ class _Alteration:
         self._call = call
         self._response = AlterShareGroupOffsetsResponse(responses=[])
         # In order, each once: a request may name one partition 100,000 times.
-        self._set: dict[tuple[UUID, int], None] = {}
+        self._set: dict[Place, None] = {}
         self._left = 1
+        # What other nodes are to set, as they lead the partitions.
+        self._away: dict[Place, tuple[int, Callable[[ErrorCode], None]]] = {}
 
     def steps(self) -> WaitingSteps:
         """Set all offsets; the answer leaves with the last outcome."""
@@ -87,8 +92,19 @@ class _Alteration:
                 self._begin(topic_id, partition.start_offset, answer)
                 if pace.due():
                     yield None
+        if self._away:
+            yield from self._set_elsewhere()
         self._done()
         return PARKED
+
+    def _set_elsewhere(self) -> Generator[Until | None, None, None]:
+        """Have the leaders set these offsets."""
+        broker = self._broker
+        local = LocalStates(broker, broker, lambda: broker.coordinators.shares)
+        starts = {place: start for place, (start, _) in self._away.items()}
+        codes = yield from ClusterStates(broker, broker, local).set(self._call.request.group_id, starts)
+        for place, (_, told) in self._away.items():
+            told(codes.get(place, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
     def _begin(self, topic_id: UUID, start: int, answer: AlterShareGroupOffsetsResponsePartition) -> None:
         place = (topic_id, answer.partition_index)
@@ -105,6 +121,19 @@ class _Alteration:
         try:
             if topic_id == ZERO_UUID:
                 raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if place in self._away:
+                # Named twice: the last one counts, and both are answered.
+                earlier = self._away[place][1]
+
+                def both(code: ErrorCode) -> None:
+                    earlier(code)
+                    told(code)
+
+                self._away[place] = start, both
+                return
+            if leader_elsewhere(self._broker, place) is not None:
+                self._away[place] = start, told
+                return
             find_partition(self._broker, place)
             with self._broker.coordinators.shares.step(now_ms) as machine:
                 machine.reset(ShareKey(self._call.request.group_id, *place), start, told, now_ms)

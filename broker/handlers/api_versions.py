@@ -78,11 +78,13 @@ def unsupported(broker: Broker) -> ApiVersionsResponse:
 
 def advertised(broker: Broker) -> list[ApiVersion]:
     """Return the rows of the answer, by key."""
-    from broker.handlers import APIS
+    from broker.handlers import APIS, OF_NODES
 
     has_shares = level_of(SHARE_VERSION, broker.catalogue.feature_levels) >= SHARE_GROUPS
     return [
         ApiVersion(api_key=api.key, min_version=api.advertised_minimum, max_version=api.maximum)
         for api in sorted(APIS.values(), key=lambda api: api.key)
-        if api.key < PRIVATE_FROM and (has_shares or api.key not in OF_SHARE_MEMBERS)
+        if api.key < PRIVATE_FROM
+        and api.key not in OF_NODES
+        and (has_shares or api.key not in OF_SHARE_MEMBERS)
     ]

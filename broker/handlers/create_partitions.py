@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,7 +82,13 @@ def _grow_all(broker: Broker, call: Call[CreatePartitionsRequest]) -> Steps:
 
 
 def _ends(broker: Broker, topic: Topic) -> tuple[int, ...]:
-    """Return the ends of the decided records of a topic's partitions: no crash can move them back."""
+    """Return the ends of the decided records of a topic's partitions: no crash can move them back.
+
+    Raises: RequestError(INVALID_REQUEST), if other nodes lead some of them.
+    """
+    if broker.nodes.count > 1:
+        text = "a topic with columns does not grow on several nodes: none of them knows all its keys"
+        raise RequestError(ErrorCode.INVALID_REQUEST, text)
     partitions = (broker.topics.partition(topic, index) for index in range(topic.partition_count))
     return tuple(partition.last_stable_offset for partition in partitions)
 
@@ -98,6 +105,7 @@ def _grow(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
         check_changeable(topic, "it grows with its source")
+        broker.topics.check_spread({}, is_assigned=asked.assignments is not None)
         assignments = None if asked.assignments is None else [item.broker_ids for item in asked.assignments]
         record = growth_record(
             topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
@@ -115,8 +123,7 @@ def _grow(
 
 def _warn(broker: Broker, topic: Topic, record: PartitionsAdded) -> None:
     """Log what becomes of the order of keys, if the topic has records."""
-    partitions = (broker.topics.partition(topic, index) for index in range(min(topic.partition_count, 100)))
-    if any(partition.log_end for partition in partitions):
+    if any(partition.log_end for partition in islice(broker.topics.led(topic), 100)):
         logger.warning(
             "topic %r grows from %d to %d partitions: new records of a key may go to another partition and be"
             " read before earlier ones; with kawal.partition.autosplit.mode partitions split in order",

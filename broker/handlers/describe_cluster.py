@@ -1,6 +1,6 @@
 """DescribeCluster: v0-2.
 
-Behaviour: one node, which is also the controller.
+Behaviour: all nodes; the first one is the controller.
 Differences from Apache Kafka: none known; the endpoint type "controllers" answers MISMATCHED_ENDPOINT_TYPE,
 as a Kafka broker does.
 Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
@@ -27,7 +27,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeClusterResponse:
-    """Describe the only node."""
+    """Describe the nodes."""
     asked = call.request.endpoint_type
     if asked != BROKERS:
         known = asked == CONTROLLERS
@@ -41,12 +41,15 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
             cluster_id="",
             brokers=[],
         )
-    host, port = call.connection.advertised
-    node = DescribeClusterBroker(
-        broker_id=broker.config.node_id, host=host, port=port, rack=broker.config.broker_rack
-    )
     response = DescribeClusterResponse(
-        cluster_id=broker.cluster_id, controller_id=broker.config.node_id, brokers=[node]
+        cluster_id=broker.cluster_id,
+        controller_id=broker.nodes.controller_id,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
+            )
+            for node in broker.nodes.seen_at(call.connection.advertised)
+        ],
     )
     if call.request.include_cluster_authorized_operations:
         rights = call.rights

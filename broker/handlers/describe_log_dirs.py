@@ -61,7 +61,7 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> WaitingSteps:
             for index in found[1]:
                 # A deletion may have come between.
                 if index in range(found[0].partition_count) and broker.catalogue.find(topic.name) is found[0]:
-                    topic.partitions.append(_size(broker, found[0], index))
+                    topic.partitions += _sizes(broker, found[0], index)
                 if pace.due():
                     yield None
             if topic.partitions:
@@ -92,11 +92,13 @@ def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[To
         yield found, indexes
 
 
-def _size(broker: Broker, topic: Topic, index: int) -> DescribeLogDirsPartition:
-    partition = broker.topics.partition(topic, index)
-    return DescribeLogDirsPartition(
-        partition_index=index,
-        partition_size=partition.size_bytes,
-        offset_lag=0,
-        is_future_key=False,
-    )
+def _sizes(broker: Broker, topic: Topic, index: int) -> Iterator[DescribeLogDirsPartition]:
+    """Yield the size of a partition, if this node has it."""
+    partition = broker.topics.here(topic, index)
+    if partition is not None:
+        yield DescribeLogDirsPartition(
+            partition_index=index,
+            partition_size=partition.size_bytes,
+            offset_lag=0,
+            is_future_key=False,
+        )

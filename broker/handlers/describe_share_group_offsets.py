@@ -18,7 +18,8 @@ from uuid import UUID
 from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
-from broker.fetching.share_places import find_partition
+from broker.fetching.offsets_elsewhere import OffsetsElsewhere
+from broker.fetching.share_places import find_partition, leader_elsewhere
 from broker.loop.call import Call
 from broker.loop.slices import Pace, WaitingSteps, begun
 from broker.security.authorized_operations import Operation
@@ -56,16 +57,22 @@ def handle(
 ) -> DescribeShareGroupOffsetsResponse | WaitingSteps:
     """Answer each group on its own."""
     answer: DescribeShareGroupOffsetsResponse | WaitingSteps = begun(
-        _answer(broker, call.request, call.rights, call.received_ms)
+        _answer(broker, call.request, call.rights, call.received_ms, from_peer=call.connection.from_peer)
     )
     return answer
 
 
 def _answer(
-    broker: Broker, request: DescribeShareGroupOffsetsRequest, rights: Rights | None, now_ms: int
+    broker: Broker,
+    request: DescribeShareGroupOffsetsRequest,
+    rights: Rights | None,
+    now_ms: int,
+    *,
+    from_peer: bool,
 ) -> WaitingSteps:
     response = DescribeShareGroupOffsetsResponse(groups=[])
     pace = Pace(COST_PER_STEP)
+    away = OffsetsElsewhere(broker, broker)
     for group in request.groups:
         if pace.due():
             yield None
@@ -86,10 +93,15 @@ def _answer(
             )
             found.topics.append(topic)
             for index in partitions:
+                leader = None if topic_id is None else leader_elsewhere(broker, (topic_id, index))
+                if leader is not None and not from_peer:
+                    topic.partitions.append(away.ask(leader, group.group_id, name, index))
+                    continue
                 answer, ranges = _partition(broker, group.group_id, topic_id, index, now_ms)
                 topic.partitions.append(answer)
                 if pace.due(1 + ranges // RANGES_PER_ITEM):
                     yield None
+    yield from away.fill()
     return response
 
 

@@ -151,8 +151,7 @@ def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
-    node_id, server_epoch = broker.config.node_id, broker.topics.leader_epoch
-    source = broker.topics.epochs_source(topic)
+    leaders = [broker.topics.leader(topic, index) for index in indexes]
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -160,14 +159,14 @@ def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartit
         partitions=[
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
-                leader_id=node_id,
-                leader_epoch=server_epoch if source is None else broker.topics.own_epoch(source, index),
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                leader_id=leader,
+                leader_epoch=epoch,
+                replica_nodes=[leader],
+                isr_nodes=[leader],
                 eligible_leader_replicas=[],
                 last_known_elr=[],
                 offline_replicas=[],
             )
-            for index in indexes
+            for index, (leader, epoch) in zip(indexes, leaders, strict=True)
         ],
     )

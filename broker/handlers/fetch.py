@@ -29,6 +29,7 @@ from broker.fetching.fetch_answer import FetchAnswer
 from broker.fetching.fetch_items import FetchItem
 from broker.fetching.fetch_reader import FetchReader
 from broker.fetching.fetch_sessions import FetchPlan, PlanSteps
+from broker.fetching.item_errors import empty_data, error_data
 from broker.fetching.member_views import FetchMembership
 from broker.fetching.stable_marks import StableMarks
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
@@ -43,7 +44,7 @@ from broker.loop.slices import (
     chunks,
 )
 from broker.loop.waiters import ParkedCall
-from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+from protocol.messages.fetch import FetchRequest, FetchResponse, FetchTopic, ForgottenTopic, PartitionData
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -165,14 +166,30 @@ def _answer(
 
 
 def _answer_when_loaded(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> WaitingSteps:
-    """Answer when it is known which groups the client is a member of; nothing if that takes too long."""
+    """Answer when it is known which groups the client is a member of; without records if that takes long."""
     deadline_ms = call.received_ms + call.request.max_wait_ms
     while broker.member_reads.is_loading():
         if broker.clock.turn_ms > deadline_ms:
-            return FetchAnswer(plan).finished()
+            return (yield from _without_records(broker, call, plan))
         yield None
     answer = _answer(broker, call, plan)
     return (yield from answer) if isinstance(answer, Generator) else answer
+
+
+def _without_records(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> WaitingSteps:
+    """Answer as if nothing had come: a full fetch must hear of all its partitions (FetchSessionHandler)."""
+    reader, answer = _reader(broker, call, plan, now_ms=broker.clock.turn_ms), FetchAnswer(plan)
+    for part in chunks((yield from _listed(plan))):
+        answer.add([(item, _empty(reader, item)) for item in part])
+        yield None
+    return answer.finished()
+
+
+def _empty(reader: FetchReader, item: FetchItem) -> PartitionData:
+    try:
+        return empty_data(item, reader.find(item), read_committed=reader.read_committed)
+    except RequestError as error:
+        return error_data(item, error.code)
 
 
 def _membership(broker: Broker, call: Call[FetchRequest]) -> FetchMembership | None:

@@ -1,6 +1,6 @@
 """FindCoordinator: v0-6.
 
-Behaviour: this node coordinates every group and transactional id.
+Behaviour: the leader of the partition that holds a group, or a transactional id, coordinates it.
 Differences from Apache Kafka: answers at once, where Kafka first creates its internal topic.
 Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 key type of share groups (refused: 42).
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from broker.loop.call import Call
 from broker.loop.slices import Steps, begun, made_of
 from protocol.error_codes import ErrorCode
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from broker.core import Broker
 
 GROUP, TRANSACTION = 0, 1
+_TOPICS = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
 MANY_KEYS_VERSION = 4
 
 KEYS_PER_STEP = 100
@@ -29,7 +31,7 @@ KEYS_PER_STEP = 100
 
 
 def handle(broker: Broker, call: Call[FindCoordinatorRequest]) -> FindCoordinatorResponse | Steps:
-    """Name this node for every key."""
+    """Name the node that coordinates each key."""
     request = call.request
     if call.version >= MANY_KEYS_VERSION:
         answer: FindCoordinatorResponse | Steps = begun(_find_all(broker, call))
@@ -57,13 +59,14 @@ def _find_all(broker: Broker, call: Call[FindCoordinatorRequest]) -> Steps:
 
 def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: int, key: str) -> Coordinator:
     if key_type not in (GROUP, TRANSACTION):
-        return Coordinator(
-            key=key,
-            node_id=-1,
-            host="",
-            port=-1,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message=f"coordinator type {key_type} is not served: 0 is a group's, 1 a transaction's",
-        )
-    host, port = call.connection.advertised
-    return Coordinator(key=key, node_id=broker.config.node_id, host=host, port=port, error_message="")
+        why = f"coordinator type {key_type} is not served: 0 is a group's, 1 a transaction's"
+        return _none(key, ErrorCode.INVALID_REQUEST, why)
+    node_id = broker.topics.coordinator(_TOPICS[key_type], key)
+    if node_id is None:
+        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of its state is being made")
+    (node,) = (node for node in broker.nodes.seen_at(call.connection.advertised) if node.node_id == node_id)
+    return Coordinator(key=key, node_id=node_id, host=node.host, port=node.port, error_message="")
+
+
+def _none(key: str, code: ErrorCode, message: str) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code, error_message=message)

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING
 from broker.coordinators.groups import client_of
 from broker.loop.answers import reply_in_turn
 from broker.loop.call import PARKED, Call, Parked
+from groups.classic_group import CONSUMER_PROTOCOL
+from groups.read_subscription import read_apart
 from protocol.messages.join_group import JoinGroupRequest
 
 if TYPE_CHECKING:
     from broker.core import Broker
+
+
+def prepare(request: JoinGroupRequest) -> None:
+    """Read a long subscription."""
+    if request.protocol_type == CONSUMER_PROTOCOL:
+        read_apart(request.protocols)
 
 
 def handle(broker: Broker, call: Call[JoinGroupRequest]) -> Parked:

@@ -9,6 +9,8 @@ Version notes: none.
 
 from __future__ import annotations
 
+# What the first error that suggests a name needs, which took 5 ms of the loop.
+import difflib as difflib
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -170,7 +172,7 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
     stored = [topic for topic in inside if topic.view is None]
     result.topic_count = len(stored)
     result.view_count = len({*inside, *views}) - len(stored)
-    result.vnode_states = _states(vnodes, stored)
+    result.vnode_states = _states(vnodes, database.vnode_count, stored)
     result.size_bytes = sum(state.size_bytes for state in result.vnode_states)
     result.settings = [
         DescribedSetting(
@@ -182,9 +184,9 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
     ]
 
 
-def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState]:
-    """Return the states of a database's vnodes."""
-    counts = [0] * len(vnodes)
+def _states(vnodes: Sequence[Vnode], count: int, topics: Iterable[Topic]) -> list[VnodeState]:
+    """Return the states of a database's vnodes, as far as this node leads them; `count`: of all."""
+    counts = [0] * count
     for topic in topics:
         _count_streams(topic, counts)
     return [
@@ -193,10 +195,10 @@ def _states(vnodes: Sequence[Vnode], topics: Iterable[Topic]) -> list[VnodeState
             first_version=vnode.log.first_version,
             next_version=vnode.log.next_version,
             size_bytes=vnode.log.usage()[1],
-            stream_count=count,
+            stream_count=counts[vnode.index],
             state=vnode.log.state.lower(),
         )
-        for vnode, count in zip(vnodes, counts, strict=True)
+        for vnode in vnodes
     ]
 
 

@@ -34,10 +34,11 @@ def handle(broker: Broker, call: Call[KawalProducersRequest]) -> KawalProducersR
         place = _place(broker, call.request.topic)
     except RequestError as error:
         return KawalProducersResponse(error_code=error.code, error_message=error.message, producers=[])
-    return _answer(place, call.request.names)
+    return KawalProducersResponse(producers=[]) if place is None else _answer(place, call.request.names)
 
 
-def _place(broker: Broker, name: str) -> Placement:
+def _place(broker: Broker, name: str) -> Placement | None:
+    """Return where the topic's producers are known; None: this node leads none of its partitions."""
     topic = broker.find_topic(name)
     settings = broker.topics.settings(topic)
     if topic.view is not None or not settings.dedups:
@@ -45,7 +46,10 @@ def _place(broker: Broker, name: str) -> Placement:
             ErrorCode.INVALID_REQUEST,
             f"topic {name!r} does not remember producers by name: it has no kawal.dedup=seqno",
         )
-    partition = broker.topics.partition(topic, 0)
+    # Its number is of no account: any partition knows the topic's names and logs.
+    partition = next(broker.topics.led(topic), None)
+    if partition is None:
+        return None
     place = Placement(partition, broker.topics.vnodes_of(topic), settings, broker.clock.settled_wall_ms)
     place.check_logs()
     return place

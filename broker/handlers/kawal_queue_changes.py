@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final
 from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
-from broker.fetching.share_progress import find_share, group_of, places_of, read_end
+from broker.fetching.share_progress import Place, find_share, group_of, places_of, read_end
 from broker.loop.call import PARKED, Call
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import Steps, WaitingSteps
 from broker.security.authorized_operations import Operation
 from broker.storage.partition import Partition
 from groups.errors import GroupError, InvalidRequest
@@ -72,12 +72,9 @@ class _Change:
         _check(request)
         with broker.groups.step(call.received_ms) as coordinator:
             group = group_of(coordinator, request.group_id, call.received_ms)
-            places = {place.name: place for place in places_of(group, broker)}
-        items = request.topics
-        if items is None:
-            items = [QueueTopicItem(topic_name=name, partitions=[]) for name in places]
-        self._items = items
-        self._places = places
+            self._every = places_of(group, broker)
+        self._items = request.topics or []
+        self._places: dict[str, Place] = {}
         self._response = KawalQueueChangesResponse(topics=[])
         self._left = 1
 
@@ -87,6 +84,7 @@ class _Change:
 
     def steps(self) -> WaitingSteps:
         """Change all partitions; the answer leaves with the last outcome."""
+        yield from self._find_places()
         act = self._release if self._request.action == QueueAction.RELEASE else self._purge
         for number, (key, row) in enumerate(self._partitions(), start=1):
             try:
@@ -101,6 +99,15 @@ class _Change:
                 yield None
         self._done()
         return PARKED
+
+    def _find_places(self) -> Steps:
+        """Find the group's topics, all of which are changed if none is named."""
+        for number, place in enumerate(self._every, start=1):
+            self._places[place.name] = place
+            if self._request.topics is None:
+                self._items.append(QueueTopicItem(topic_name=place.name, partitions=[]))
+            if not number % PARTITIONS_PER_STEP:
+                yield None
 
     def _partitions(self) -> Iterator[tuple[ShareKey | ErrorCode, ChangedPartition]]:
         """Yield the partitions that are named, or why they may not be changed, each with its row."""

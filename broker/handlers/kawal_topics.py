@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.split_rules import splits
 from broker.catalogue.view_admin import shown_configs
+from broker.catalogue.view_reload import reload_record
 from broker.config.kawal_topic_keys import COLUMNS_KEY, VALUE_FORMAT_KEY
 from broker.errors import RequestError
 from broker.handlers.delete_topics import delete_one
@@ -112,7 +113,8 @@ def _act(
         case TopicAction.RELOAD:
             if item.statement is None:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "A statement is needed to reload a view.")
-            broker.reload_view(topic, item.statement, call.received_ms)
+            record = reload_record(topic, item.statement, broker.catalogue)
+            broker.reload_view(topic, record, call.received_ms)
             pending.made(result)
         case TopicAction.SPLIT:
             broker.splits.split(topic, item.partition, call.received_ms)

@@ -53,4 +53,4 @@ def _names(broker: Broker, kind: ResourceType) -> Iterator[str]:
     elif kind is ResourceType.TOPIC:
         yield from (topic.name for topic in broker.catalogue.by_name.values() if topic.recorded)
     else:
-        yield str(broker.config.node_id)
+        yield from map(str, broker.nodes.ids)

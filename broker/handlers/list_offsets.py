@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from broker.errors import RequestError
+from broker.errors import RequestError, storage_error
 from broker.fetching.fetch_reader import READ_COMMITTED
 from broker.loop.call import Call
 from broker.loop.slices import (
@@ -31,6 +31,7 @@ from broker.loop.slices import (
 )
 from broker.storage.leader_epochs import check_leader_epoch, epoch_of
 from broker.storage.partition import Partition
+from broker.storage.remote_waits import when_fetched
 from broker.storage.timestamps import first_steps, largest_steps
 from broker.view_topics.view_partition import ViewPartition
 from protocol.error_codes import ErrorCode
@@ -41,6 +42,8 @@ from protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from wal.disk import DiskError
+from wal.errors import WalError
 
 if TYPE_CHECKING:
     from broker.core import Broker
@@ -131,11 +134,13 @@ def _answer(
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = broker.topics.partition(topic, item.partition_index)
     current = broker.topics.leader_epoch
-    check_leader_epoch(partition, item.current_leader_epoch, current)
+    check_leader_epoch(partition, item.current_leader_epoch, current, is_alone=broker.nodes.count == 1)
+    if isinstance(partition, ViewPartition):
+        yield from partition.settle()
     read_committed = call.request.isolation_level == READ_COMMITTED
     offload = broker.scheduler.offload
     if item.timestamp in TIERED:
-        timestamp, offset = -1, _find_tiered(broker, partition, item.timestamp)
+        timestamp, offset = -1, (yield from _tiered_steps(broker, partition, item.timestamp))
     else:
         timestamp, offset = yield from _find(
             partition, item.timestamp, offload, read_committed=read_committed
@@ -148,6 +153,14 @@ def _answer(
             epoch_of(partition, offset, current) if offset >= 0 and call.version >= LEADER_EPOCH_SINCE else -1
         ),
     )
+
+
+def _tiered_steps(broker: Broker, partition: Partition, timestamp: int) -> Generator[Until, None, int]:
+    """Find the same, once what it needs of the object store has come.  Raises: RequestError."""
+    try:
+        return (yield from when_fetched(lambda: _find_tiered(broker, partition, timestamp)))
+    except (WalError, DiskError) as error:
+        raise storage_error(error) from error
 
 
 def _find_tiered(broker: Broker, partition: Partition, timestamp: int) -> int:

@@ -1,11 +1,12 @@
 """Metadata: v0-13.
 
-Behaviour: one node, which leads every partition with epoch 0.  A topic that does not exist is created if the
-client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the answer waits until the new
-topic is durable and then shows it, so that no client has to ask twice; once a request has created
-kawal.max.partitions.per.request partitions, further topics stay unknown until the next one.  v0: no topics
-means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Topics
-that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by name.
+Behaviour: all nodes, and for each partition the one that leads it, with its leader epoch.  A topic that does
+not exist is created if the client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the
+answer waits until the new topic is durable and then shows it, so that no client has to ask twice; once a
+request has created kawal.max.partitions.per.request partitions, further topics stay unknown until the next
+one.  v0: no topics means all of them.  A topic named twice is answered once, and if any id is given, only ids
+count.  Topics that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by
+name.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
 `kawal.accept.replication.factor` the replica list still names the only replica.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
@@ -16,24 +17,17 @@ the request; v12 by topic id; v13 top-level error.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from broker.catalogue.asked_topics import create_missing
 from broker.catalogue.topic_admin import (
-    NewTopic,
     check_name,
-    offsets_topic,
-    share_state_topic,
-    transactions_topic,
 )
 from broker.catalogue.topics import (
     INTERNAL_TOPICS,
-    OFFSETS_TOPIC,
-    SHARE_STATE_TOPIC,
-    TRANSACTIONS_TOPIC,
     Topic,
 )
 from broker.errors import RequestError
@@ -80,9 +74,6 @@ LARGE_PARTITION_COUNT = 5000
 MADE_PER_STEP: Final = 100
 """The partitions that are made between two looks at the time: about 0.1 ms."""
 
-_INTERNAL: Final = {OFFSETS_TOPIC: offsets_topic, TRANSACTIONS_TOPIC: transactions_topic}
-"""The topics that are made as their coordinators make them."""
-
 
 def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Parked | WaitingSteps:
     """Describe the requested topics, creating those that may be created."""
@@ -110,8 +101,8 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     request = call.request
     operations = request.include_cluster_authorized_operations, request.include_topic_authorized_operations
     config = broker.config
-    begun = broker.topics.ledgers_begun
-    key = call.version, call.connection.advertised, config.node_id, config.broker_rack, operations, begun
+    begun = broker.topics.ledgers_begun, *broker.nodes.epochs
+    key = call.version, call.connection.advertised, config.broker_rack, operations, begun
     return (
         yield from broker.answers.answer(
             key, lambda: _describe(broker, call), call.version, broker.scheduler.offload
@@ -125,14 +116,15 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         wrong = yield from made_of(asked, _names_id, per_step=PLAIN_ITEMS_PER_STEP)
         if any(wrong):
             return (yield from _refused(asked))
-    host, port = call.connection.advertised
-    node_id, epoch = broker.config.node_id, broker.topics.leader_epoch
     response = MetadataResponse(
         brokers=[
-            MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.config.broker_rack)
+            MetadataResponseBroker(
+                node_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
+            )
+            for node in broker.nodes.seen_at(call.connection.advertised)
         ],
         cluster_id=broker.cluster_id,
-        controller_id=node_id,
+        controller_id=broker.nodes.controller_id,
         topics=[],
     )
     if _is_about_all(call):
@@ -141,7 +133,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         if rights is not None:
             seen = yield from made_of(usable, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name))
             usable = list(compress(usable, seen))
-        response.topics = yield from made_of(usable, lambda topic: topic_answer(topic, node_id, epoch, own))
+        response.topics = yield from made_of(usable, lambda topic: topic_answer(broker, topic, own))
         return (yield from _with_operations(call, response))
     asked = yield from _distinct(asked or [])
     denied: list[MetadataResponseTopic | None] = []
@@ -149,9 +141,8 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         denied = yield from made_of(asked, lambda item: _denial(broker, item, rights))
         asked = list(compress(asked, map(not_, denied)))
     refused: dict[str, ErrorCode] = {}
-    room = Room(broker.config.kawal_max_partitions_per_request)
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
-        yield from made_of(asked, lambda item: _create_missing(broker, call, item, refused, room), per_step=5)
+        refused = yield from create_missing(broker, call, asked)
     planned = yield from made_of(asked, lambda item: item.name if _is_planned(broker, item.name) else None)
     in_the_making = set(planned) - {None}
     if in_the_making:
@@ -257,47 +248,6 @@ def _is_planned(broker: Broker, name: str | None) -> bool:
     return topic is not None and not topic.recorded
 
 
-@dataclass(slots=True)
-class Room:
-    """The partitions that one request may still create."""
-
-    partitions: int
-
-
-def _create_missing(
-    broker: Broker,
-    call: Call[MetadataRequest],
-    item: MetadataRequestTopic,
-    refused: dict[str, ErrorCode],
-    room: Room,
-) -> None:
-    """Create the named topic if it does not exist, or add the refusal to those by name."""
-    name = item.name
-    if name is None or item.topic_id != ZERO_UUID or name in broker.catalogue.by_name:
-        return
-    rights = call.rights
-    if rights is not None and not (
-        rights.may_cluster(Operation.CREATE) or rights.may_topic(Operation.CREATE, name)
-    ):
-        refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return
-    if room.partitions <= 0:
-        return  # it stays unknown, so that the client asks again
-    try:
-        new = _new_topic(broker, name)
-        record = broker.topics.check_new(new, broker.clock.wall_ms(call.received_ms))
-        broker.topics.create(record, call.received_ms)
-        room.partitions -= record.partition_count
-    except RequestError as error:
-        refused[name] = error.code
-
-
-def _new_topic(broker: Broker, name: str) -> NewTopic:
-    if name == SHARE_STATE_TOPIC:
-        return share_state_topic(broker.live_config.layers)
-    return _INTERNAL[name](broker.config) if name in _INTERNAL else NewTopic(name=name)
-
-
 def _answer(
     broker: Broker, item: MetadataRequestTopic, refused: dict[str, ErrorCode], own: OwnPartitions
 ) -> MetadataResponseTopic:
@@ -306,7 +256,7 @@ def _answer(
     name = item.name or ""
     topic = broker.catalogue.find(name)
     if topic is not None:
-        return topic_answer(topic, broker.config.node_id, broker.topics.leader_epoch, own)
+        return topic_answer(broker, topic, own)
     code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         check_name(name)
@@ -318,22 +268,21 @@ def _answer(
 def _answer_by_id(broker: Broker, item: MetadataRequestTopic, own: OwnPartitions) -> MetadataResponseTopic:
     topic = broker.catalogue.find_id(item.topic_id)
     if topic is not None:
-        return topic_answer(topic, broker.config.node_id, broker.topics.leader_epoch, own)
+        return topic_answer(broker, topic, own)
     return MetadataResponseTopic(
         error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=item.topic_id, partitions=[]
     )
 
 
-def topic_answer(
-    topic: Topic, node_id: int, leader_epoch: int, own: OwnPartitions | None = None
-) -> MetadataResponseTopic:
+def topic_answer(broker: Broker, topic: Topic, own: OwnPartitions | None = None) -> MetadataResponseTopic:
     """Return the answer for an existing topic, with all its partitions; some topics have their own."""
     partitions = own.get(topic.topic_id) if own else None
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.internal,
-        partitions=partitions or _partitions(node_id, leader_epoch, topic.partition_count),
+        partitions=partitions
+        or _partitions(broker.nodes.own_id, broker.topics.leader_epoch, topic.partition_count),
     )
 
 
@@ -370,11 +319,19 @@ def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None,
 
     Return those of topics with leader epochs of their own.
     """
-    node_id, leader_epoch = broker.config.node_id, broker.topics.leader_epoch
+    node_id, leader_epoch = broker.nodes.own_id, broker.topics.leader_epoch
     own: OwnPartitions = {}
     made = _made.setdefault((node_id, leader_epoch), [])
     pace = Pace(PLAIN_ITEMS_PER_STEP)
     for topic in topics:
+        if broker.nodes.count > 1:
+            made_own = own[topic.topic_id] = []
+            for index in range(topic.partition_count):
+                leader, epoch = broker.topics.leader(topic, index)
+                made_own.append(_partition(index, [leader], epoch))
+                if not (index + 1) % MADE_PER_STEP:
+                    yield
+            continue
         while len(made) < topic.partition_count:
             _make_more(made, node_id, leader_epoch, min(topic.partition_count, len(made) + MADE_PER_STEP))
             yield

@@ -2,8 +2,9 @@
 
 Behaviour: answers when the offsets are durable.
 Differences from Apache Kafka: a request with more than 200 partitions is stored in several batches, in slices
-beside the requests of others; after a crash before its answer, a part of it may be there.  Others are those
-of the coordinator, in groups/coordinator.py and docs/groups.md.
+beside the requests of others; after a crash before its answer, a part of it may be there.  When the memory
+for offsets is full (kawal.offsets.max.bytes), a group's first offset in a partition is refused with
+COORDINATOR_NOT_AVAILABLE.  Others are those of the coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: v6 leader epochs; v7 static members; v8 flexible; v9 member epochs (KIP-848); v10 topic ids.
 """
 

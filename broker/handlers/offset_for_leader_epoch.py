@@ -55,7 +55,8 @@ def _answer(broker: Broker, name: str, item: OffsetForLeaderPartition) -> EpochE
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partition = broker.topics.partition(topic, item.partition)
         current = broker.topics.leader_epoch
-        check_leader_epoch(partition, item.current_leader_epoch, current)
+        is_alone = broker.nodes.count == 1
+        check_leader_epoch(partition, item.current_leader_epoch, current, is_alone=is_alone)
     except RequestError as error:
         answer.error_code = error.code
         return answer

@@ -37,7 +37,7 @@ from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices, in_thread
 from broker.security.authorized_operations import Operation
-from broker.storage.append import any_length, append_batch
+from broker.storage.append import any_length, append_batch, before_leader
 from broker.storage.batch_changes import Rewriting
 from broker.storage.deduplication import Placement, targets_of
 from broker.storage.inspection import Inspection, inspect, inspect_keys, inspection_takes_long
@@ -186,6 +186,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 )
                 topic = _find_topic(broker, call, topic_data)
             answers.append(answer)
+            data.records = None  # the log has them until they are written
             done += 1
             if not done % ITEMS_PER_STEP:
                 pending.await_appends()
@@ -340,6 +341,7 @@ def _produce(
         error.__traceback__ = None
         if isinstance(error, UnreadTimes):
             return error
+        error = before_leader(call, data.records, error)
         if partition is not None and _tells_log_start(error):
             answer.log_start_offset = partition.log_start
         answer.error_code, answer.error_message = error.code, error.message

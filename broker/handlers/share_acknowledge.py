@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.fetching.share_denials import ShareDenials
 from broker.fetching.share_exchange import ShareExchange, member_of
-from broker.fetching.share_reader import NO_LEADER
+from broker.fetching.share_reader import NO_LEADER, UNKNOWN_LEADER
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import WaitingSteps
 from groups.errors import GroupError
@@ -67,7 +67,8 @@ def _answer(exchange: ShareExchange) -> ShareAcknowledgeResponse:
     topics: dict[object, ShareAcknowledgeTopicResponse] = {}
     for (topic_id, index), (code, message) in exchange.acknowledged.items():
         topic = topics.setdefault(topic_id, ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=[]))
-        leader = LeaderIdAndEpoch(leader_id=NO_LEADER, leader_epoch=NO_LEADER)
+        number = UNKNOWN_LEADER if code == ErrorCode.NOT_LEADER_OR_FOLLOWER else NO_LEADER
+        leader = LeaderIdAndEpoch(leader_id=number, leader_epoch=number)
         topic.partitions.append(
             PartitionData(
                 partition_index=index, error_code=code, error_message=message, current_leader=leader

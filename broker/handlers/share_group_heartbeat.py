@@ -10,7 +10,7 @@ Version notes: v1 the first stable one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from broker.coordinators.groups import client_of
 
@@ -19,10 +19,18 @@ from broker.coordinators.share_states import ShareStates as ShareStates
 from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import PARKED, Call, Parked
 from groups.share.service import ShareService as ShareService
+from groups.sorted_names import sorted_names
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from broker.core import Broker
+
+
+def prepare(request: ShareGroupHeartbeatRequest) -> None:
+    """Sort the names of the topics, each once, and encode them for the member's record."""
+    if request.subscribed_topic_names is not None:
+        names: Any = sorted_names(request.subscribed_topic_names)
+        request.subscribed_topic_names = names
 
 
 def handle(broker: Broker, call: Call[ShareGroupHeartbeatRequest]) -> Parked:

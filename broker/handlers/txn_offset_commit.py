@@ -4,7 +4,9 @@ Behaviour: stores offsets that count when the transaction is committed; answers 
 v5 on the group becomes part of the transaction with the request; before, AddOffsetsToTxn must have made it
 so.  Later requests of the connection, its end for instance, come after the transaction has the group.
 Differences from Apache Kafka: a request with more than 200 partitions is stored in several batches, in slices
-beside the requests of others; the end of the transaction makes all of them count, or none.
+beside the requests of others; the end of the transaction makes all of them count, or none.  When the memory
+for offsets is full (kawal.offsets.max.bytes), a group's first offset in a partition is refused with
+COORDINATOR_NOT_AVAILABLE.
 Version notes: v2 leader epochs; v3 group membership (KIP-447), flexible; v4 TRANSACTION_ABORTABLE (before:
 INVALID_TXN_STATE, KIP-890); v5 enlists the group.
 """
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.topics import OFFSETS_TOPIC
-from broker.coordinators.groups import partition_of
+from broker.coordinators.groups import coordinates, partition_of
 from broker.coordinators.offset_parts import PartAnswers, parts_of, takes_parts
 from broker.coordinators.transactions import shown
 from broker.loop.call import PARKED, Call, Parked
@@ -40,6 +42,7 @@ from protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
+    from broker.coordinators.remote_transactions import RemoteTransactions
     from broker.core import Broker
 
 ABORTABLE_SINCE: Final = 4
@@ -55,6 +58,9 @@ def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked | Waiti
         _refuse(broker, call, ErrorCode.INVALID_GROUP_ID)
         return PARKED
     place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
+    if broker.nodes.count > 1 and not coordinates(broker.groups, place[1], now_ms):
+        _refuse(broker, call, ErrorCode.NOT_COORDINATOR)
+        return PARKED
     question = _Question(broker, call, place)
     steps = _in_parts(broker, call, question) if takes_parts(request) else _in_one(broker, call, question)
     answer: Parked | WaitingSteps = begun(steps)
@@ -181,6 +187,10 @@ class _Question:
         self._guard = guards.set(*self._guarded)
 
     def _ask(self, take: Callable[[ErrorCode], None]) -> None:
+        away = self._broker.coordinators.transactions_elsewhere(self._member.transactional_id)
+        if away is not None:
+            self._ask_elsewhere(away, take)
+            return
         now_ms = self._broker.clock.turn_ms
         with self._broker.transactions.step(now_ms) as machine:
             if self._version >= ENLISTS_SINCE:
@@ -188,6 +198,13 @@ class _Question:
                 return
             code = machine.is_enlisted(self._member, self._place)
             machine.after_writes(self._member.transactional_id, lambda lost: take(lost or code), now_ms)
+
+    def _ask_elsewhere(self, away: RemoteTransactions, take: Callable[[ErrorCode], None]) -> None:
+        place = self._place
+        if self._version >= ENLISTS_SINCE:
+            away.enlist(self._member, [place], take, client_version=TV2)
+        else:
+            away.verify(self._member, [place], lambda codes: take(codes[place]))
 
     def _is_in_one_log(self) -> bool:
         """Whether the coordinator's record is in the log that takes the offsets, durable or not."""

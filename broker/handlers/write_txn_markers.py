@@ -4,20 +4,21 @@ Behaviour: writes the ends of transactions into partitions, for administrators t
 Each partition answers when its marker is durable; one that repeats a marker of transaction.version 2 answers
 success.
 Differences from Apache Kafka: a marker of transaction.version 2 that repeats another is not stored again.
-This node is the only broker, so no broker sends it; a marker is written whether the transaction coordinator
-knows the transaction or not, as in Kafka.
+A marker is written whether the transaction coordinator knows the transaction or not, as in Kafka.  Another
+node's later requests are served while its markers become durable.
 Version notes: v2 transaction version, which decides how strictly the epoch is judged (KIP-1228).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from broker.coordinators.markers import Marker, Refused, TopicPartition
-from broker.loop.call import Call
-from broker.loop.slices import Pace, Until, WaitingSteps, chunks
+from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Pace, Until, WaitingSteps, at_once, begun, chunks
 from groups.effects import EndMarker
 from protocol.error_codes import ErrorCode
 from protocol.messages.write_txn_markers import (
@@ -39,8 +40,15 @@ RAISES_EPOCH_SINCE: Final = 2
 """The first transaction.version whose markers have an epoch of their own."""
 
 
-def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
+def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> Parked | WaitingSteps:
     """Write every marker, then answer when all are durable."""
+    if not call.connection.from_peer:
+        return _write_all(broker, call)
+    answer: Parked | WaitingSteps = begun(_write_for_node(broker, call))
+    return answer
+
+
+def _write_all(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
     results: list[WritableTxnMarkerResult] = []
     pace = Pace(PARTITIONS_PER_STEP)
     for asked in call.request.markers:
@@ -62,6 +70,33 @@ def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
         yield Until(report.when_taken)
         results.append((yield from _result(asked.producer_id, places, report.refused, pace)))
     return WriteTxnMarkersResponse(markers=results)
+
+
+def _write_for_node(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
+    """Write what another node has decided, in requests of a limited size; answer when all is durable."""
+    asked = call.request.markers
+    places = [tuple(_places_of(marker)) for marker in asked]
+    reports: dict[int, Refused] = {}
+
+    def take(number: int, refused: Refused) -> None:
+        reports[number] = refused
+        if len(reports) < len(asked):
+            return
+        results = [
+            at_once(_result(marker.producer_id, places[each], reports[each], Pace(PARTITIONS_PER_STEP)))
+            for each, marker in enumerate(asked)
+        ]
+        call.reply(WriteTxnMarkersResponse(markers=results))
+
+    for number, marker in enumerate(asked):
+        done = partial(take, number)
+        yield from broker.coordinators.markers.steps(_marker(marker), places[number], done)
+    return PARKED
+
+
+def _places_of(marker: WritableTxnMarker) -> Iterator[TopicPartition]:
+    for topic in marker.topics:
+        yield from zip(repeat(topic.name), topic.partition_indexes, strict=False)
 
 
 class _Report:

@@ -72,6 +72,12 @@ class CallConnection(Protocol):
     principal: str
     """The name that the client has shown, `User:alice`."""
 
+    from_peer: bool
+    """Whether it is another node of the cluster, which may do everything."""
+
+    forwarded: bool
+    """Whether it stands for a client of another node, which has taken the request."""
+
     rights: Rights | None
     """What that name may do, once the gate has looked it up; None without an authorizer."""
 
@@ -245,6 +251,19 @@ class Call(Generic[RequestT]):
         self.audited: Callable[[Any], object] | None = None
         # None while unanswered; the buffers of the whole response afterwards ([] = nothing is sent).
         self.output: list[Any] | None = None
+
+    def amend_with(self, change: Callable[[Any], object]) -> None:
+        """Have `change(response)` called before the response is sent, after what is to be done before."""
+        before = self.amend
+        if before is None:
+            self.amend = change
+            return
+
+        def both(response: Any) -> None:
+            before(response)
+            change(response)
+
+        self.amend = both
 
     def reply(self, response: object) -> None:
         """Answer the call; nothing happens when the client has left."""

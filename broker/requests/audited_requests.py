@@ -207,8 +207,9 @@ def _markers(watcher: Watcher, call: Call[Any]) -> Answered:
     asked = {marker.producer_id: marker for marker in call.request.markers[:TOPICS_MAX]}
 
     def answered(response: Any) -> None:
-        for marker in response.markers[:TOPICS_MAX]:
-            codes = _codes(marker.topics, "name")
+        told = response.markers[:TOPICS_MAX]
+        for marker in told:
+            codes = _codes(marker.topics, "name", LOOKS_MAX // len(told))
             done = asked.get(marker.producer_id)
             after = (
                 None if done is None else {"epoch": done.producer_epoch, "committed": done.transaction_result}
@@ -221,7 +222,8 @@ def _markers(watcher: Watcher, call: Call[Any]) -> Answered:
 
 def _share_offsets(event: str) -> Callable[[Watcher, Call[Any]], Answered]:
     def begin(watcher: Watcher, call: Call[Any]) -> Answered:
-        request = call.request
+        # Not the request: a thread frees it when it is answered.
+        request, group = call.request, call.request.group_id
         after = {
             topic.topic_name: [
                 f"{item.partition_index}: {item.start_offset}"
@@ -232,13 +234,16 @@ def _share_offsets(event: str) -> Callable[[Watcher, Call[Any]], Answered]:
 
         def answered(response: Any) -> None:
             codes = {"group": response.error_code}
-            for topic in response.responses[:TOPICS_MAX]:
-                for item in getattr(topic, "partitions", None) or [topic]:
-                    part = getattr(item, "partition_index", "")
-                    codes[f"{topic.topic_name}-{part}"] = item.error_code
+            items = (
+                (topic.topic_name, item)
+                for topic in response.responses
+                for item in getattr(topic, "partitions", None) or [topic]
+            )
+            for name, item in islice(items, LOOKS_MAX):
+                codes[f"{name}-{getattr(item, 'partition_index', '')}"] = item.error_code
             if len(codes) > 1 and not response.error_code:
                 del codes["group"]
-            watcher.tell(call, event, "group", request.group_id, codes, after=after)
+            watcher.tell(call, event, "group", group, codes, after=after)
 
         return answered
 
@@ -252,18 +257,19 @@ def _delete_records(watcher: Watcher, call: Call[Any]) -> Answered:
         known = broker.catalogue.find(topic.name)
         stored = 0 if known is None or known.view is not None else known.partition_count
         before[topic.name] = {
-            str(index): broker.topics.partition(known, index).log_start
+            str(index): partition.log_start
             for index in looks.some(item.partition_index for item in topic.partitions)
-            if 0 <= index < stored
+            if 0 <= index < stored and (partition := broker.topics.here(known, index)) is not None
         }
 
     def answered(response: Any) -> None:
-        told = _Looks()
-        for topic in response.topics[:TOPICS_MAX]:
-            parts = topic.partitions[: min(told.left, ITEMS_MAX)]
-            told.left -= len(parts)
+        looks, told = _Looks(), response.topics[:TOPICS_MAX]
+        for topic in told:
+            parts = topic.partitions[: min(looks.left, ITEMS_MAX)]
+            looks.left -= len(parts)
             after = {str(item.partition_index): item.low_watermark for item in parts}
-            codes = {item.partition_index: item.error_code for item in topic.partitions[:LOOKS_MAX]}
+            judged = topic.partitions[: LOOKS_MAX // len(told)]
+            codes = {item.partition_index: item.error_code for item in judged}
             starts = before.get(topic.name)
             watcher.tell(call, "records.deleted", "topic", topic.name, codes, before=starts, after=after)
         _tell_rest(watcher, call, "records.deleted", len(response.topics))
@@ -320,10 +326,10 @@ def _loggers(watcher: Watcher, call: Call[Any]) -> Answered | None:
     return answered
 
 
-def _codes(topics: Any, field: str) -> dict[str, int]:
+def _codes(topics: Any, field: str, at_most: int = LOOKS_MAX) -> dict[str, int]:
     """Return the error codes of partitions, as far as events show them."""
     parts = ((getattr(topic, field), item) for topic in topics for item in topic.partitions)
-    return {f"{name}-{item.partition_index}": item.error_code for name, item in islice(parts, LOOKS_MAX)}
+    return {f"{name}-{item.partition_index}": item.error_code for name, item in islice(parts, at_most)}
 
 
 def _tell_rest(watcher: Watcher, call: Call[Any], event: str, count: int) -> None:

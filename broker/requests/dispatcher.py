@@ -9,11 +9,13 @@ request bytes --decode--> Call --gate--> handler --> response        encoded and
 from __future__ import annotations
 
 import logging
+import sys
 from functools import partial
 from types import GeneratorType
 from typing import Any, Final
 
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES
+from broker.connections.message_codecs import NARROW_ELEMENTS
 from broker.connections.message_weight import message_weight
 from broker.handlers import APIS, Api
 from broker.loop.call import PARKED, Call
@@ -40,8 +42,8 @@ COPIED_FRAME_BYTES: Final = 1 << 20
 """Larger ones, but for Produce, whose records are not copied, are decoded by a thread: a field of 15 MiB
 takes 40 ms with the first touch of its pages."""
 
-NARROW_ELEMENTS: Final = 2_000
-"""The elements of larger ones that are decoded on the loop, about 2 ms; else a thread does it."""
+LONG_FRAME_BYTES: Final[dict[int, int]] = {ApiKey.PRODUCE: sys.maxsize, ApiKey.JOIN_GROUP: 16 << 10}
+"""The same for some APIs: records are not copied, and what members say of themselves is read there, too."""
 
 
 class Dispatcher:
@@ -60,21 +62,17 @@ class Dispatcher:
         Raises: ProtocolError, when the bytes are not a request that is served.
         """
         api = APIS.get(call.api_key)
-        if api is None or not api.minimum <= call.version <= api.maximum:
+        if api is None or not (api.minimum <= call.version <= api.maximum or _is_for_nodes(api, call)):
             if call.api_key != ApiKey.API_VERSIONS:
                 raise UnsupportedVersion(call.api_key, call.version)
-            # Answered in the v0 layout, with the list of versions to choose from (KIP-511).
-            call.version = 0
-            if call.connection.login is not None:
-                call.connection.login.versions_refused()
-            call.reply(APIS[ApiKey.API_VERSIONS].function("unsupported")(self._broker))
+            self._list_versions(call)
             return
-        if not api.loaded:
+        if call.version not in api.ready:
             self._serve_from_thread(api, call, data, position)
             return
         if call.api_key == ApiKey.PRODUCE and self._serve_repeated(call, data, position):
             return
-        if len(data) >= COPIED_FRAME_BYTES and call.api_key != ApiKey.PRODUCE:
+        if len(data) >= LONG_FRAME_BYTES.get(call.api_key, COPIED_FRAME_BYTES):
             self._serve_from_thread(api, call, data, position)
             return
         request_type = api.request_type()
@@ -89,6 +87,23 @@ class Dispatcher:
             self._serve_from_thread(api, call, data, position)
             return
         self._decoded(api, call, data, position, message_weight(call.request, len(data)))
+
+    def _list_versions(self, call: Call[Any]) -> None:
+        """Answer ApiVersions of a version that is not served with those to choose from, in v0 (KIP-511)."""
+        call.version = 0
+        if call.connection.login is not None:
+            call.connection.login.versions_refused()
+        api = APIS[ApiKey.API_VERSIONS]
+        if call.version in api.ready:
+            call.reply(api.function("unsupported")(self._broker))
+        else:
+            call.request = None  # it cannot be decoded
+            call.connection.begin_work(call)
+            self._loop.scheduler.begin(call, self._versions_loaded(api))
+
+    def _versions_loaded(self, api: Api) -> WaitingSteps:
+        yield from in_thread(self._loop.scheduler.offload, partial(api.load, (0,)))
+        return api.function("unsupported")(self._broker)
 
     def _serve_repeated(self, call: Call[Any], data: memoryview, position: int) -> bool:
         """Serve a Produce that repeats an earlier one; False: it takes the ordinary way."""
@@ -116,10 +131,11 @@ class Dispatcher:
         weighed: list[int] = []
 
         def prepare() -> None:
-            api.load()
+            api.load((call.version,))
             try:
                 call.request, _ = decode(api.request_type(), call.version, data, position)
                 weighed.append(message_weight(call.request, len(data)))
+                api.prepare(call.request)
             except ProtocolError as error:
                 # What was decoded until then is freed here.
                 refused.append(error.with_traceback(None))
@@ -266,3 +282,8 @@ class _HeldCall:
     def cancel(self, _call: Call[Any]) -> None:
         """Forget the call: its client has left."""
         self._timer.cancel()
+
+
+def _is_for_nodes(api: Api, call: Call[Any]) -> bool:
+    """Whether a version that clients are not served is one that nodes of a cluster send each other."""
+    return call.connection.from_peer and api.maximum < call.version <= api.nodes_maximum

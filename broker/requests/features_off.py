@@ -1,4 +1,4 @@
-"""The answers to requests of share groups while share.version is 0.
+"""The answers to requests of share groups while share.version is 0, or on several nodes, which have none.
 
 Source: Kafka 4.3's KafkaApis: each API has UNSUPPORTED_VERSION at its top or, for requests about several
 groups, for each of them.
@@ -20,10 +20,13 @@ CODE: Final = ErrorCode.UNSUPPORTED_VERSION
 
 def refusal(call: Call[Any], levels: Mapping[str, int]) -> Refused | None:
     """Return the verdict on a request whose feature is turned off; None if it is not."""
+    return None if level_of(SHARE_VERSION, levels) >= SHARE_GROUPS else without_shares(call)
+
+
+def without_shares(call: Call[Any]) -> Refused | None:
+    """Return the verdict on a request of a node without share groups; None if it concerns none."""
     make = _ANSWERS.get(call.api_key)
-    if make is None or level_of(SHARE_VERSION, levels) >= SHARE_GROUPS:
-        return None
-    return Refused(lambda: make(call.request))
+    return None if make is None else Refused(lambda: make(call.request))
 
 
 def _heartbeat(_: Any) -> object:

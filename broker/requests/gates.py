@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import Catalogue
 from broker.config.acl_keys import STANDARD_AUTHORIZER, unenforced
 from broker.config.config import Config
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from random import Random
 
     from broker.catalogue.delegation_tokens import DelegationTokens
-    from broker.catalogue.metadata import Metadata
     from broker.fetching.fetch_sessions import FetchSessions
     from broker.security.authorizer import Authorizer
 
@@ -41,24 +41,26 @@ def authorizer_of(config: Config, catalogue: Catalogue) -> Authorizer | None:
     return authorizer
 
 
-class Node(Loop, Protocol):
+class Node(Metadata, Loop, Protocol):
     """The parts of the broker that its gates need."""
 
     authorizer: Authorizer | None
-    catalogue: Catalogue
-    config: Config
     fetch_sessions: FetchSessions
 
 
 def gate_of(node: Node) -> WriteGate:
     """Return the gate that watches requests if they are audited, counts them, and enforces access rules."""
     rules = rules_gate(node.authorizer, node.catalogue)
-    gate = QuotaGate(rules, node.catalogue.quotas, node, node.config)
-    if not node.config.audited:
-        return gate
-    from broker.requests.audit_gate import AuditGate
+    gate: WriteGate = QuotaGate(rules, node.catalogue.quotas, node, node.config)
+    if node.config.audited:
+        from broker.requests.audit_gate import AuditGate
 
-    return AuditGate(gate)
+        gate = AuditGate(gate)
+    if node.nodes.count > 1:
+        from broker.requests.peer_gate import PeerGate
+
+        gate = PeerGate(gate, node)
+    return gate
 
 
 def rules_gate(authorizer: Authorizer | None, catalogue: Catalogue) -> WriteGate:

@@ -90,19 +90,38 @@ class Intake:
                 if turns.mark_ns > ends_ns:
                     connection.rest()
                     self._loop.scheduler.first(connection.rested)
-        except ProtocolError as error:
-            turns.leave(before)
-            logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
-            connection.close(str(error))
         except Exception as error:  # noqa: BLE001  (it ends the connection)
             turns.leave(before)
-            self._loop.internal_errors.note(
-                ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
-            )
-            connection.close("internal error", Cause.BUG)
+            self._close(connection, error)
         finally:
             self._memory.had_heavy_turn(connection)
         return True
+
+    def serve_inside(self, connection: Connection, data: memoryview, now_ms: int) -> None:
+        """Serve a request that did not come through a socket; its bytes stay valid."""
+        turns = self._loop.stats.turns
+        before = turns.task
+        try:
+            call, position = connection.open_call(data, data_owned=True, now_ms=now_ms)
+            turns.enter(call)
+            call.began_ns = turns.mark_ns
+            if self._log.on:
+                call.logged = self._log.wants(call)
+            self._dispatcher.serve(call, data, position)
+        except Exception as error:  # noqa: BLE001  (it ends the connection)
+            self._close(connection, error)
+        turns.leave(before)
+
+    def _close(self, connection: Connection, error: Exception) -> None:
+        """Close a connection whose request is wrong, or met an error of our own."""
+        if isinstance(error, ProtocolError):
+            logger.info("connection %d from %s closed: %s", connection.identity, connection.peer, error)
+            connection.close(str(error))
+            return
+        self._loop.internal_errors.note(
+            ErrorPlace.CONNECTION, f"connection {connection.identity} is closed", error
+        )
+        connection.close("internal error", Cause.BUG)
 
     def held_back(self, connection: Connection, now_ms: int) -> None:
         """Arrange an end for the state of a saturated connection, in which it is not read."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages import response_type
+from protocol.schema import ZERO_UUID
 
 Refusal = Callable[[Any, Any, ErrorCode, str], Any]
 """Makes the response, given the class of the response, the request, the error and its sentence."""
@@ -113,6 +114,32 @@ def _alter_scram(response: Any, request: Any, code: ErrorCode, message: str) -> 
     return response(results=[made(user=user, error_code=code, error_message=message) for user in users])
 
 
+def _create_topics(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+    made = _parts("create_topics").CreatableTopicResult
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return response(
+        topics=[made(name=name, error_code=code, error_message=message, configs=[]) for name in names]
+    )
+
+
+def _create_partitions(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+    made = _parts("create_partitions").CreatePartitionsTopicResult
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return response(results=[made(name=name, error_code=code, error_message=message) for name in names])
+
+
+def _delete_topics(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+    made = _parts("delete_topics").DeletableTopicResult
+    named = [(item.name, item.topic_id) for item in request.topics]
+    named += [(name, ZERO_UUID) for name in request.topic_names]
+    return response(
+        responses=[
+            made(name=name, topic_id=topic_id, error_code=code, error_message=message)
+            for name, topic_id in dict.fromkeys(named)
+        ]
+    )
+
+
 def _alter_quotas(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
     made = _parts("alter_client_quotas").ResponseEntryData
     return response(
@@ -120,19 +147,22 @@ def _alter_quotas(response: Any, request: Any, code: ErrorCode, message: str) ->
     )
 
 
-def _incremental_alter_configs(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
-    made = _parts("incremental_alter_configs").AlterConfigsResourceResponse
-    return response(
-        responses=[
-            made(
-                error_code=code,
-                error_message=message,
-                resource_type=item.resource_type,
-                resource_name=item.resource_name,
-            )
-            for item in request.resources
-        ]
-    )
+def _alter_configs(api: str) -> Refusal:
+    def make(response: Any, request: Any, code: ErrorCode, message: str) -> Any:
+        made = _parts(api).AlterConfigsResourceResponse
+        return response(
+            responses=[
+                made(
+                    error_code=code,
+                    error_message=message,
+                    resource_type=item.resource_type,
+                    resource_name=item.resource_name,
+                )
+                for item in request.resources
+            ]
+        )
+
+    return make
 
 
 def _offset_commit(response: Any, request: Any, code: ErrorCode, _message: str) -> Any:
@@ -246,7 +276,11 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.DELETE_GROUPS: _delete_groups,
     ApiKey.DELETE_RECORDS: _delete_records,
     ApiKey.WRITE_TXN_MARKERS: _write_txn_markers,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: _incremental_alter_configs,
+    ApiKey.ALTER_CONFIGS: _alter_configs("alter_configs"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _alter_configs("incremental_alter_configs"),
+    ApiKey.CREATE_TOPICS: _create_topics,
+    ApiKey.CREATE_PARTITIONS: _create_partitions,
+    ApiKey.DELETE_TOPICS: _delete_topics,
     ApiKey.OFFSET_COMMIT: _offset_commit,
     ApiKey.TXN_OFFSET_COMMIT: _txn_offset_commit,
     ApiKey.ADD_PARTITIONS_TO_TXN: _add_partitions,
@@ -270,4 +304,7 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_MESSAGES: _with(told=True, messages=list),
     ApiKey.KAWAL_QUEUES: _with(told=True, groups=list),
     ApiKey.KAWAL_QUEUE_CHANGES: _with(told=True, topics=list),
+    ApiKey.KAWAL_FOLLOW: _with(records=list),
+    ApiKey.KAWAL_SHARE_RECORDS: _with(records=list),
+    ApiKey.KAWAL_SHARE_STATES: _with(topics=list),
 }

@@ -227,8 +227,9 @@ class RepeatedProduces:
         if len(self._known) >= HEADS_MAX:
             self._known.clear()
         topics = self._metadata.topics
-        known = KnownHead(call, topics.partition(topic, index), topics.settings(topic), weight_bytes)
-        self._known[call.version, bytes(data[position:end])] = known
+        if (partition := topics.here(topic, index)) is not None:
+            known = KnownHead(call, partition, topics.settings(topic), weight_bytes)
+            self._known[call.version, bytes(data[position:end])] = known
 
     def _find(self, name: str, topic_id: Any, version: int) -> Topic | None:
         catalogue = self._metadata.catalogue

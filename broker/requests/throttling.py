@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -123,7 +122,7 @@ class Throttling:
         user, client_id = client_of(call)
         share = self._limits.find(user, client_id, REQUEST_SHARE)
         if share is not None:
-            _amend(call, partial(self._count_time, call, share))
+            call.amend_with(partial(self._count_time, call, share))
         match call.api_key:
             case ApiKey.PRODUCE:
                 self._meet_produce(call, self._limits.find(user, client_id, PRODUCE_RATE))
@@ -146,14 +145,14 @@ class Throttling:
         wait_ms = self._count(PRODUCE_RATE, limit, call.size_bytes)
         if wait_ms:
             self._throttle(call, None, PRODUCE_RATE, wait_ms)
-            _amend(call, lambda response: _tell(response, wait_ms))
+            call.amend_with(lambda response: _tell(response, wait_ms))
 
     def _meet_fetch(self, call: Call[Any], limit: Limit | None) -> None:
         if limit is None:
             return
         most = limit.value * max(1, self._windows.number - 1) * self._windows.length_ms / 1_000
         call.request.max_bytes = int(max(1, min(call.request.max_bytes, most)))
-        _amend(call, partial(self._count_fetch, call, limit))
+        call.amend_with(partial(self._count_fetch, call, limit))
 
     def _count_fetch(self, call: Call[Any], limit: Limit, response: Any) -> None:
         size_bytes = records_bytes(response)
@@ -202,7 +201,7 @@ class Throttling:
         refuses = call.version >= REFUSES_SINCE[ApiKey(call.api_key)]
         changes = ChangeQuota(self._bucket(limit), limit.value, self._node, refuses=refuses)
         call.changes = changes
-        _amend(call, partial(self._count_changes, call, changes))
+        call.amend_with(partial(self._count_changes, call, changes))
 
     def _count_changes(self, call: Call[Any], changes: ChangeQuota, response: Any) -> None:
         self._throttle(call, response, MUTATION_RATE, changes.wait_ms)
@@ -259,18 +258,6 @@ class ChangeQuota:
 def _tell(response: Any, wait_ms: int) -> None:
     if hasattr(response, "throttle_time_ms"):
         response.throttle_time_ms = max(response.throttle_time_ms, wait_ms)
-
-
-def _amend(call: Call[Any], change: Callable[[Any], None]) -> None:
-    """Have `change(response)` called before the response is sent, after what has to be done to it before."""
-    before = call.amend
-
-    def amend(response: Any) -> None:
-        if before is not None:
-            before(response)
-        change(response)
-
-    call.amend = amend
 
 
 def _loop_ns(call: Call[Any]) -> int:

@@ -227,5 +227,11 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
         _filter(DESCRIBE, TOPIC),
     ),
     ApiKey.KAWAL_QUEUE_CHANGES: (_whole(READ, GROUP), _item(READ, TOPIC)),
+    # For the other nodes of the cluster, whatever the rules say; no rule lets a client use them.
+    ApiKey.KAWAL_FOLLOW: (),
+    ApiKey.ENVELOPE: (),
+    ApiKey.ALLOCATE_PRODUCER_IDS: (),
+    ApiKey.KAWAL_SHARE_RECORDS: (),
+    ApiKey.KAWAL_SHARE_STATES: (),
 }
 """The checks of every API that is served, by its key."""

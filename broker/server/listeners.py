@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +42,21 @@ class Listener:
     """Demands a login of a new client; None on listeners without SASL."""
 
 
-def open_listeners(config: Config, tls: TlsListeners | None = None) -> list[Listener]:
+def open_listeners(
+    config: Config, tls: TlsListeners | None = None, sockets: Sequence[socket.socket] = ()
+) -> list[Listener]:
     """Bind every address of `listeners`; `tls` has what the encrypted ones need, and must if there are any.
+
+    `sockets` are bound already, one for each; none: all are bound here.
 
     Raises:
         StartError: an address is in use, not ours, or reached by others although no client logs in.
     """
     listeners: list[Listener] = []
     try:
-        for spec in config.specs:
-            listeners.append(_open(spec, config, tls))  # noqa: PERF401  (those before a failed one are closed)
+        for number, spec in enumerate(config.specs):
+            sock = sockets[number] if sockets else bind(spec, config)
+            listeners.append(_listener(sock, spec, tls))
     except StartError:
         for listener in listeners:
             listener.socket.close()
@@ -59,7 +64,8 @@ def open_listeners(config: Config, tls: TlsListeners | None = None) -> list[List
     return listeners
 
 
-def _open(spec: ListenerSpec, config: Config, tls: TlsListeners | None) -> Listener:
+def bind(spec: ListenerSpec, config: Config) -> socket.socket:
+    """Return a listening socket for a listener.  Raises: StartError, as `open_listeners`."""
     endpoint = spec.endpoint
     family, address = _resolve(endpoint)
     is_local = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
@@ -85,6 +91,10 @@ def _open(spec: ListenerSpec, config: Config, tls: TlsListeners | None) -> Liste
             f"cannot listen on {endpoint.text}: {(error.strerror or str(error)).lower()}"
             + (f" ({hint})" if error.errno == 98 else "")
         ) from error
+    return sock
+
+
+def _listener(sock: socket.socket, spec: ListenerSpec, tls: TlsListeners | None) -> Listener:
     host, port = sock.getsockname()[:2]
     bound = Endpoint(host, port)
     told = spec.advertised
@@ -152,6 +162,12 @@ def _open_web(config: Config, key: str, text: str, what: str, cure: str) -> tupl
             raise StartError(f"{reason}; {cure}") from error
         return None, reason
     return sock, ""
+
+
+def advertised_by(listener: Listener) -> tuple[str, int]:
+    """Return the address that a listener names to those who did not come to it."""
+    told = listener.advertised or listener.bound
+    return told.host, told.port
 
 
 def advertised_address(listener: Listener, sock: socket.socket) -> tuple[str, int]:

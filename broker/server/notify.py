@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from broker.loop.timers import Timers
@@ -60,13 +60,22 @@ def show_life(timers: Timers, now_ms: int, environment: Mapping[str, str]) -> No
 
     They come only while the loop takes its turns; sending one does not wait.
     """
+    interval_ms = life_interval_ms(environment)
+    if interval_ms is not None:
+        repeat(lambda: tell_supervisor(ALIVE, environment, wait_seconds=0), timers, now_ms, interval_ms)
+
+
+def life_interval_ms(environment: Mapping[str, str]) -> int | None:
+    """Return the time between two signs of life, None when none is expected."""
     expected_ms = watchdog_ms(environment)
-    if expected_ms is None:
-        return
-    interval_ms = max(expected_ms // 2, 1)
+    return None if expected_ms is None else max(expected_ms // 2, 1)
 
-    def send(now_ms: int) -> None:
-        timers.add(now_ms + interval_ms, send)
-        tell_supervisor(ALIVE, environment, wait_seconds=0)
 
-    send(now_ms)
+def repeat(sign: Callable[[], None], timers: Timers, now_ms: int, interval_ms: int) -> None:
+    """Give a sign of life now and in every interval, by the event loop's timers."""
+
+    def give(now_ms: int) -> None:
+        timers.add(now_ms + interval_ms, give)
+        sign()
+
+    give(now_ms)

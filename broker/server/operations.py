@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.http")
 
+INNER: Final = Endpoint("localhost", 0)
+
 CONNECTIONS_MAX: Final = 32
 """HTTP clients at once; further ones are closed at accept."""
 
@@ -52,8 +54,10 @@ class Operations:
         self._broker = broker
         self._pages = pages
         self._now_ms = now_ms
-        host, port = listener.getsockname()[:2]
-        self._endpoint = Endpoint(host, port)
+        name = listener.getsockname()
+        # The Unix socket of a worker is for another one: what is asked for there comes from this machine.
+        self._inner = isinstance(name, str)
+        self._endpoint = INNER if self._inner else Endpoint(*name[:2])
         self._listener = listener
         self._clients: dict[trio.CancelScope, None] = {}
         self._server: HttpServer | None = None
@@ -61,7 +65,8 @@ class Operations:
 
     async def run(self) -> None:
         """Serve until cancelled."""
-        logger.info("metrics and health are at http://%s", self._endpoint.text)
+        if not self._inner:
+            logger.info("metrics and health are at http://%s", self._endpoint.text)
         if not is_loopback(self._endpoint.host) and not self._broker.config.kawal_insecure:
             logger.warning("%s", UNENCRYPTED % self._endpoint.text)
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._listener))
@@ -115,6 +120,7 @@ def _host_of(stream: trio.abc.Stream) -> str:
     """Return the address of the client."""
     sock = getattr(stream, "socket", None)
     try:
-        return "" if sock is None else str(sock.getpeername()[0])
+        name = "" if sock is None else sock.getpeername()
+        return str(name[0]) if name else ""
     except OSError:
         return ""  # it has left already

@@ -20,7 +20,7 @@ import logging
 import math
 import select
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -37,6 +37,9 @@ from broker.server.visits import passes, visit_ns
 from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
 from wal.errors import LogDamaged
 from wal.jobs import CommitJob
+
+if TYPE_CHECKING:
+    from broker.server.peer_door import PeerDoor
 
 logger = logging.getLogger("kawal.server")
 
@@ -80,8 +83,9 @@ class Reactor:
         now_ms: Callable[[], int],
         wall_ms: Callable[[], int],
         connection_room: int,
+        door: PeerDoor | None = None,
     ) -> None:
-        """Make a reactor; `connection_room` limits the connections, whatever is configured."""
+        """Make a reactor; `connection_room` limits the connections of clients, `door` is for other nodes."""
         self._broker = broker
         self._turns = broker.stats.turns
         self._workers = workers
@@ -105,6 +109,9 @@ class Reactor:
             admitted=self._sockets.admit,
         )
         self._sockets.left = self._acceptor.left
+        self._door = door
+        if door is not None:
+            door.open(broker, self._sockets)
         self._sockets.epoll.register(workers.event_descriptor, READ)
 
     def expect_pages(self, descriptor: int) -> None:
@@ -226,6 +233,8 @@ class Reactor:
             turns.leave(before)
         elif descriptor == self._pages:
             turns.asked_for_page()
+        elif self._door is not None and descriptor == self._door.descriptor:
+            self._door.accept(now_ms)
 
     def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> None:
         """Serve the sockets of a level for so long, and at least one."""
@@ -373,6 +382,8 @@ class Reactor:
     def begin_stop(self) -> None:
         """Close the listeners and read nothing more, as clients that poll would keep the server busy."""
         self._acceptor.close()
+        if self._door is not None:
+            self._door.close()
         self._sockets.begin_stop(self._now_ms())
 
     @property

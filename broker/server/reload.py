@@ -95,7 +95,10 @@ class Reloader:
         while True:
             self._broker.stats.certificates_until_s = tls.until_s()
             tls.warn_of_expiry(time.time())
-            await trio.sleep(WATCH_SECONDS)
+            woken = trio.Event()
+            tls.look = woken.set
+            with trio.move_on_after(WATCH_SECONDS):
+                await woken.wait()
             async with self._one_at_a_time:
                 if await trio.to_thread.run_sync(tls.changed, abandon_on_cancel=True):
                     try:

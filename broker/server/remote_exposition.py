@@ -26,11 +26,18 @@ def remote_families(counts: Mapping[str, int]) -> Iterator[Metric]:
         value=counts["segments_missing"],
     )
     yield GaugeMetricFamily(
+        "kawal_remote_past_cuts",
+        "Past moments of the copy that are kept for a restore (kawal.remote.history.ms).",
+        value=counts["past_cuts"],
+    )
+    yield GaugeMetricFamily(
         "kawal_remote_stopped",
         "1 if nothing more is copied until the next start (the log says why), else 0.",
         value=counts["stopped"],
     )
     yield from _tier_families(counts)
+    if "journal_puts" in counts:
+        yield from _journal_families(counts)
     if counts["lag_ms"] >= 0:
         yield GaugeMetricFamily(
             "kawal_remote_lag_seconds",
@@ -58,7 +65,55 @@ def _tier_families(counts: Mapping[str, int]) -> Iterator[Metric]:
         value=counts["served_bytes"],
     )
     yield CounterMetricFamily(
+        "kawal_remote_read_ahead_bytes",
+        "Bytes among the fetched ones that were asked for before a sequential reader came to them.",
+        value=counts["ahead_bytes"],
+    )
+    yield CounterMetricFamily(
+        "kawal_remote_unread_bytes",
+        "Bytes that were read ahead and dropped without having been read.",
+        value=counts["unread_bytes"],
+    )
+    yield CounterMetricFamily(
         "kawal_remote_read_failures",
         "Blocks that the object store did not give when they were asked for.",
         value=counts["read_failures"],
     )
+
+
+def _journal_families(counts: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield the families of durability `remote`, whose acknowledgements wait for the object store."""
+    yield CounterMetricFamily(
+        "kawal_remote_journal_puts",
+        "Chunks that the object store has taken, a request each.",
+        value=counts["journal_puts"],
+    )
+    yield CounterMetricFamily(
+        "kawal_remote_journal_stored_bytes", "Bytes of them.", value=counts["journal_stored_bytes"]
+    )
+    yield CounterMetricFamily(
+        "kawal_remote_journal_put_seconds",
+        "Time of all of them together, from the first try on.",
+        value=counts["journal_put_ms"] / 1000,
+    )
+    yield CounterMetricFamily(
+        "kawal_remote_journal_failures",
+        "Tries that the object store did not answer well; each is repeated.",
+        value=counts["journal_failures"],
+    )
+    yield GaugeMetricFamily(
+        "kawal_remote_journal_puts_in_flight", "Chunks on their way.", value=counts["journal_in_flight"]
+    )
+    yield GaugeMetricFamily(
+        "kawal_remote_journal_waiting_bytes",
+        "Bytes that are on the disk, and not acknowledged yet as the object store lacks them.",
+        value=counts["journal_waiting_bytes"],
+    )
+    states = GaugeMetricFamily(
+        "kawal_remote_journal_state",
+        "1 for the state: waiting (for the first copy), open, fenced (until the next start).",
+        labels=["state"],
+    )
+    for state in ("waiting", "open", "fenced"):
+        states.add_metric([state], counts[f"journal_{state}"])
+    yield states

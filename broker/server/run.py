@@ -22,6 +22,7 @@ from broker.connections.admission import connection_room
 from broker.core import Broker
 from broker.loop.stats import Stats
 from broker.server import logs, thread_dump
+from broker.server.allocator import map_large_blocks
 from broker.server.collector import calm_collector
 from broker.server.listeners import (
     Listener,
@@ -30,7 +31,7 @@ from broker.server.listeners import (
     open_http_listener,
     open_listeners,
 )
-from broker.server.notify import READY, STOPPING, show_life, tell_supervisor
+from broker.server.notify import READY, STOPPING, repeat, show_life, tell_supervisor
 from broker.server.operations import Operations, Pages, standard_pages
 from broker.server.reactor import Reactor
 from broker.server.reload import Load, Reloader
@@ -42,7 +43,9 @@ from wal.disk import OsDisk
 
 if TYPE_CHECKING:
     from broker.server.audit_file import AuditFile
+    from broker.server.catalogue_link import CatalogueLink
     from broker.server.console_host import ConsoleProgram
+    from broker.server.place import Place
     from broker.server.tls_listeners import TlsListeners
 
 logger = logging.getLogger("kawal.server")
@@ -82,12 +85,16 @@ def main(
     load: Load | None = None,
     users: Mapping[str, dict[str, str]] | None = None,
     console: ConsoleProgram | None = None,
+    place: Place | None = None,
+    took_over: bool = False,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, and return the exit status.
+    """Serve until SIGTERM or SIGINT, and return the exit status, 1 after a failure.
 
     `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
     pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file. `users`
     get these SCRAM credentials unless they exist; `console` is started when its address is first used.
+    `place` is that of one of several workers; None: this process is alone.  `took_over`: the server that kept
+    the copy of this directory has just been ended.
 
     Raises:
         StartError, wal.store.StoreError: the server cannot start; the text says why and what to do.
@@ -99,46 +106,79 @@ def main(
     added: list[str] = []
     with sockets:
         tls, tls_problem = _open_tls(config)
-        listeners = open_listeners(config, tls)
+        listeners = open_listeners(config, tls, place.sockets if place else ())
         for listener in listeners:
             sockets.callback(listener.socket.close)
-        web = _open_web(config, pages, console, sockets)
+        web = _open_web(config, pages, console, sockets, place)
         # Before anything is changed: what could not be told is not done.
         audit_file = _open_audit_file(config)
         workers = DiskWorkers(0)
         sockets.callback(workers.stop)
-        broker = open_broker(
-            OsDisk(),
-            config,
-            random=SystemRandom(),
-            now_ms=now_ms(),
-            wall_ms=wall_ms(),
-            stats=Stats(time.monotonic_ns, time.thread_time_ns),
-            offload=workers.submit_task,
-            lookups=Lookups(registry_of, workers.submit_outside),
-            users=users,
-            user_added=added.append,
-        )
+        broker, catalogue = _open(config, workers, place, users=users, user_added=added.append)
         # A start that ends here must not look like a crash to the next one.
         sockets.callback(lambda: broker.close(now_ms()))
         _adopt_tls(broker, tls, tls_problem)
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
-        _start_what_is_asked_for(broker, config, listeners, workers)
+        _start_what_is_asked_for(broker, config, listeners, workers, took_over=took_over)
         sockets.pop_all()
-    status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls)
+    among = None if place is None else Among(place, catalogue)
+    status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls, among)
     finish()
     return status
 
 
+class Among(NamedTuple):
+    """The place of one of several workers, and the catalogue that it follows; None: it is the controller."""
+
+    place: Place
+    catalogue: CatalogueLink | None
+
+    def begin(self, broker: Broker, nursery: trio.Nursery, reloader: Reloader) -> None:
+        """Follow the catalogue, give signs of life, and read the file if it has changed since."""
+        if self.place.reads_again:
+            nursery.start_soon(reloader.reload)
+        if self.catalogue is not None:
+            self.catalogue.begin(broker)
+        if self.place.life_ms is not None:
+            repeat(self.place.alive, broker.timers, now_ms(), self.place.life_ms)
+
+
+def _open(
+    config: Config, workers: DiskWorkers, place: Place | None, **users: Any
+) -> tuple[Broker, CatalogueLink | None]:
+    """Open the data directory; return the catalogue that is followed, too.  Raises: as `main`."""
+    nodes, catalogue = (None, None) if place is None else place.join(config, workers)
+    broker = open_broker(
+        OsDisk(),
+        config,
+        random=SystemRandom(),
+        now_ms=now_ms(),
+        wall_ms=wall_ms(),
+        stats=Stats(time.monotonic_ns, time.thread_time_ns),
+        offload=workers.submit_task,
+        lookups=Lookups(registry_of, workers.submit_outside),
+        nodes=nodes,
+        records=None if catalogue is None else catalogue.records,
+        **users,
+    )
+    if place is not None:
+        place.warn(broker)
+    return broker, catalogue
+
+
 def _start_what_is_asked_for(
-    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers
+    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers, *, took_over: bool
 ) -> None:
     """Start what most servers do not have, and do not import.  Raises: StartError."""
+    needing = [vnode.database for vnode in broker.vnodes.every if vnode.log.options.durability == "remote"]
+    if needing and config.kawal_remote_store is None:
+        text = f"database {needing[-1]!r} has durability=remote, which needs kawal.remote.store"
+        raise StartError(text)
     if config.kawal_remote_store is not None:
         from broker.server.remote_setup import start_copy
 
-        start_copy(broker, config, workers)
+        start_copy(broker, config, workers, took_over=took_over)
     if config.kawal_storage_state_topic:
         from broker.upkeep.storage_topic import StorageTopic
 
@@ -158,6 +198,7 @@ def _prepare_process() -> None:
     os.umask(PRIVATE)
     _raise_open_files_limit()
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    map_large_blocks()
     # A record batch over the process's file size limit must fail one write, not end the process.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # The file was read a moment ago; until the server runs there is nothing to change.
@@ -245,8 +286,18 @@ class Web(NamedTuple):
             self.console.announce(url_of(self.console_socket))
 
 
-def _open_web(config: Config, pages: Pages, console: ConsoleProgram | None, sockets: ExitStack) -> Web:
-    """Bind the addresses of HTTP.  Raises: StartError."""
+def _open_web(
+    config: Config,
+    pages: Pages,
+    console: ConsoleProgram | None,
+    sockets: ExitStack,
+    place: Place | None = None,
+) -> Web:
+    """Bind the addresses of HTTP: the first worker serves them for all.  Raises: StartError."""
+    if place is not None:
+        if place.number:
+            return Web(place.pages, pages, None, None, [])
+        pages = place.joined(pages)
     http, http_problem = open_http_listener(config)
     if http is not None:
         sockets.callback(http.close)
@@ -270,6 +321,7 @@ async def _serve(
     ready: Callable[[str], None],
     load: Load | None,
     tls: TlsListeners | None,
+    among: Among | None = None,
 ) -> int:
     workers.grow(broker.disk_threads)
     reactor = Reactor(
@@ -279,6 +331,7 @@ async def _serve(
         now_ms=now_ms,
         wall_ms=wall_ms,
         connection_room=connection_room(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+        door=None if among is None else among.place.door(listeners),
     )
     watchdog = Watchdog(
         broker.stats.turns, lambda: broker.config.kawal_loop_turn_log_ms, threading.get_ident()
@@ -287,10 +340,14 @@ async def _serve(
     signals = thread_dump.DumpOnSignal(broker)
     signals.start()
     reloader = Reloader(broker, load, tls)
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as orders:
+    # One of several workers is told what to do by the supervisor alone.
+    stopping = (signal.SIGTERM, signal.SIGINT) if among is None else (signal.SIGTERM,)
+    with trio.open_signal_receiver(*stopping, signal.SIGHUP) as orders:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
             calm_collector()
+            if among is not None:
+                among.begin(broker, nursery, reloader)
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
             show_life(broker.timers, now_ms(), os.environ)
@@ -315,7 +372,7 @@ async def _serve(
     reactor.take_in(workers.stop(), now_ms())
     broker.close(now_ms())
     signals.stop()
-    return 0
+    return 1 if broker.failure else 0
 
 
 def _tell_of_passwords(broker: Broker, nursery: trio.Nursery) -> None:

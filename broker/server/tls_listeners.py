@@ -3,6 +3,7 @@
     at the start                     prepare, accept
     SIGHUP, a file has changed       prepare in a thread, accept           (server/reload.py)
     a client changes settings        read in a thread, expect, configured  (catalogue/listener_stores.py)
+    it does so elsewhere             configured, look, prepare in a thread, accept
 
 All is read and checked before any of it is in effect.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from broker.config.config import Config
@@ -50,6 +51,8 @@ class TlsListeners:
         self._warned: dict[str, int] = {}
         # What was read for changes by clients, and what was in effect before them, the newest last.
         self._expected: deque[Prepared] = deque(maxlen=EXPECTED_MAX)
+        self.look: Callable[[], object] = lambda: None
+        """Called when clients have changed settings for which nothing was read: files are to be looked at."""
 
     def prepare(self, config: Config | None, only: Collection[str] | None = None) -> Prepared:
         """Read everything that listeners need, by the same settings if there is no configuration.
@@ -96,8 +99,11 @@ class TlsListeners:
         """Let new connections have what was read for this configuration."""
         wanted = settings_of(config)
         read = next((read for read in reversed(self._expected) if read.settings == wanted), None)
-        if read is None and wanted == self._settings:
-            return
+        if read is None:
+            # It is another node that has checked the change: a file may have new contents under its old name.
+            self.look()
+            if wanted == self._settings:
+                return
         before = Prepared(self._settings, self._stamps, self.current)
         if read is not None:
             self._expected.remove(read)

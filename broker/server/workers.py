@@ -66,8 +66,16 @@ TASK_THREADS: Final = 2
 """Threads for work that is no disk job: large answers, lookups, compaction, cold files."""
 
 
+JOURNAL_THREADS: Final = 3
+"""Threads that send what acknowledgements wait for, one chunk each (wal/remote/journal.py)."""
+
+
 READ_THREADS: Final = 4
 """Threads that read blocks from an object store: 160 MB/s, if it gives 40 to one request."""
+
+
+PEER_THREADS: Final = 6
+"""Threads that wait for the answers of one other node, each with a connection of its own."""
 
 
 AUDIT_STOP_SECONDS: Final = 2.0
@@ -85,6 +93,11 @@ class DiskWorkers:
         self._outside = ThreadPool("kawal-outside")
         # An object store takes whole segments, for as long as it likes.
         self._remote = ThreadPool("kawal-remote")
+        # Acknowledgements wait for these, which must not wait for a whole segment.
+        self._journal = ThreadPool("kawal-journal")
+        self._heartbeats = ThreadPool("kawal-heartbeat")
+        # A node of this data directory may hang, or be about to start again: the others are asked meanwhile.
+        self._peers: dict[int, ThreadPool] = {}
         # Clients wait for what is read back, and not for what is copied.
         self._reads = ThreadPool("kawal-remote-reads")
         # The audit log may lie on a disk of its own, which may hang.
@@ -123,6 +136,24 @@ class DiskWorkers:
         self._reads.grow(min(len(self._reads) + 1, READ_THREADS))
         self._reads.submit(lambda: self._run_outside(work, done))
 
+    def submit_journal(self, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, a chunk for an object store, in one of the threads for such, then `done(error)`."""
+        self._journal.grow(min(len(self._journal) + 1, JOURNAL_THREADS))
+        self._journal.submit(lambda: self._run_outside(work, done))
+
+    def submit_heartbeat(self, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, a sign of life that must not wait for anything else, then `done(error)`."""
+        self._heartbeats.grow(1)
+        self._heartbeats.submit(lambda: self._run_outside(work, done))
+
+    def submit_peer(self, node_id: int, work: Callable[[], object], done: Done) -> None:
+        """Run `work`, which waits for another node, in a thread of those for that, then `done(error)`."""
+        pool = self._peers.get(node_id)
+        if pool is None:
+            pool = self._peers[node_id] = ThreadPool(f"kawal-node-{node_id}")
+        pool.grow(min(len(pool) + 1, PEER_THREADS))
+        pool.submit(lambda: self._run_outside(work, done))
+
     def submit_audit(self, work: Callable[[], object], done: Done) -> None:
         """Run `work`, which writes the audit log, in the one thread for that, then `done(error)`."""
         self._audit.grow(1)
@@ -151,6 +182,10 @@ class DiskWorkers:
         self._tasks.stop()
         self._outside.end()
         self._remote.end()
+        self._journal.end()
+        self._heartbeats.end()
+        for pool in self._peers.values():
+            pool.end()
         self._reads.end()
         self._audit.stop(within_seconds=AUDIT_STOP_SECONDS)
         with self._ending:

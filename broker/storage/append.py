@@ -21,7 +21,7 @@ from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
 from broker.storage.produce_times import ReadTimes, stamp_times
 from broker.storage.routing import Router, moved_by_key
-from protocol.batch_check import BatchRefused, check_batch
+from protocol.batch_check import BatchRefused, check_batch, check_shape
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
 from protocol.record_reader import Headers
@@ -38,6 +38,8 @@ from wal.producer_errors import (
 from wal.stream_producers import Duplicate, New, ProducerStamp
 
 ZSTD_SINCE_VERSION = 7
+
+NO_RECORDS = "no records for the partition"
 
 _PRODUCER_CODES: dict[type[ProducerError], ErrorCode] = {
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -249,7 +251,7 @@ def _checked_batch(
 ) -> tuple[BatchHeader, memoryview]:
     """Return the batch's header and its bytes, which may be kept and patched."""
     if records is None:
-        raise RequestError(ErrorCode.INVALID_RECORD, "no records for the partition")
+        raise RequestError(ErrorCode.INVALID_RECORD, NO_RECORDS)
     try:
         header = check_batch(
             records,
@@ -261,6 +263,21 @@ def _checked_batch(
     batch = memoryview(records)[: header.size_bytes]
     # The next receive overwrites the shared receive buffer: a batch that lies there is copied.
     return header, batch if call.data_owned else memoryview(bytearray(batch))
+
+
+def before_leader(
+    call: Call[ProduceRequest], records: bytes | bytearray | memoryview | None, error: RequestError
+) -> RequestError:
+    """Return why a batch is refused: bytes that are no batch are, before its leader is looked for."""
+    if error.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        return error
+    if records is None:
+        return RequestError(ErrorCode.INVALID_RECORD, NO_RECORDS)
+    try:
+        check_shape(records, zstd_allowed=call.version >= ZSTD_SINCE_VERSION)
+    except BatchRefused as refused:
+        return RequestError(code_of(refused.error_code), str(refused))
+    return error
 
 
 def _check_transaction(admission: TransactionCheck | None, partition: Partition, header: BatchHeader) -> None:

@@ -19,12 +19,17 @@ NO_EPOCH: Final = -1
 """The epoch of a client that knows none."""
 
 
-def check_leader_epoch(partition: Partition, epoch: int, server_epoch: int) -> None:
+def check_leader_epoch(partition: Partition, epoch: int, server_epoch: int, *, is_alone: bool = True) -> None:
     """Compare the client's leader epoch with the partition's.
 
+    Epoch 0 of a node that is not alone is no epoch: such a node begins a higher one at each start
+    (node_epoch.py), others that do not know it yet name none in Metadata, and librdkafka makes 0 of that.
+    Source: librdkafka 2.16, rd_kafka_broker_fetch_toppars: "send 0 instead".
     Raises: RequestError, with UNKNOWN_LEADER_EPOCH above ours and FENCED_LEADER_EPOCH below it.
     """
-    if epoch == NO_EPOCH or (epoch == server_epoch and partition.least_epoch < 0):
+    if epoch == NO_EPOCH or (not epoch and not is_alone):
+        return
+    if epoch == server_epoch and partition.least_epoch < 0:
         return
     if epoch < partition.oldest_epoch(server_epoch):
         raise RequestError(ErrorCode.FENCED_LEADER_EPOCH)

@@ -117,9 +117,12 @@ def answer_nothing(call: Call[ProduceRequest], *, failed: bool) -> None:
 
 
 def own_records(call: Call[ProduceRequest]) -> None:
-    """Copy the records out of the receive buffer, which is used again before the last slice."""
+    """Copy the records out of the receive buffer, which is used again before the last slice.
+
+    A view of each copy would take 300 bytes more: 60 MB for 200,000 partitions.
+    """
     for topic in call.request.topic_data:
         for data in topic.partition_data:
             if data.records is not None:
-                data.records = memoryview(bytearray(data.records))
+                data.records = bytearray(data.records)
     call.data_owned = True

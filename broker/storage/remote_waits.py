@@ -14,9 +14,16 @@ WAITS_MAX: Final = 60
 """The blocks, or half seconds, that one read waits for."""
 
 
-def when_fetched(read: Callable[[], Found]) -> Generator[Until, None, Found]:
+def _nothing() -> None:
+    """Ask for nothing else."""
+
+
+def when_fetched(
+    read: Callable[[], Found], before_wait: Callable[[], None] = _nothing
+) -> Generator[Until, None, Found]:
     """Return what `read()` returns, once the blocks that it needs are in memory.
 
+    `before_wait()` is called before each wait: what it asks for comes meanwhile.
     Raises: RemoteReadError when the store does not give them, or takes too long; what `read` raises.
     """
     for _ in range(WAITS_MAX):
@@ -24,6 +31,7 @@ def when_fetched(read: Callable[[], Found]) -> Generator[Until, None, Found]:
             return read()
         except RemoteWaits as waits:
             missing = waits.missing
+        before_wait()
         assert missing.offload is not None
         yield from in_thread(missing.offload, missing.load)
         missing.adopt()

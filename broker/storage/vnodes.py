@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from broker.errors import RequestError
 from broker.loop.clock import Clock
-from broker.storage.vnode import Vnode
+from broker.storage.vnode import Journal, Vnode
+from protocol.error_codes import ErrorCode
+from wal.options import Durability
 from wal.store import Store
 
 WALL_STEP_MS = 1_000
@@ -13,19 +17,28 @@ WALL_STEP_MS = 1_000
 
 
 class Vnodes(Mapping[str, list[Vnode]]):
-    """The vnodes by database; `every` lists all of them, the catalogue's own (`meta`) first."""
+    """The vnodes that this node leads, by database; `every` lists all, the catalogue's own (`meta`) first."""
 
     def __init__(self, meta: Vnode, by_database: Mapping[str, list[Vnode]]) -> None:
         self.meta = meta
         self._by_database = dict(by_database)
         self._wall_offset_ms: int | None = None
+        self._journal: Journal | None = None
         self.every: list[Vnode] = []
+        self._by_index: dict[str, dict[int, Vnode]] = {}
         self._list()
+        self.follow_durability()
         # The leader epoch of every partition: constant, as only a start begins one.
         self.leader_epoch = max(vnode.log.largest_leader_epoch() for vnode in self.every)
 
     def _list(self) -> None:
+        for vnodes in self.values():
+            for vnode in vnodes:
+                vnode.journal = self._journal
         self.every = [self.meta, *(vnode for vnodes in self.values() for vnode in vnodes)]
+        self._by_index = {
+            name: {vnode.index: vnode for vnode in vnodes} for name, vnodes in self._by_database.items()
+        }
 
     def __getitem__(self, database: str) -> list[Vnode]:
         return self._by_database[database]
@@ -35,6 +48,19 @@ class Vnodes(Mapping[str, list[Vnode]]):
 
     def __len__(self) -> int:
         return len(self._by_database)
+
+    def at(self, database: str, index: int) -> Vnode:
+        """Return a vnode by its number.  Raises: RequestError(NOT_LEADER_OR_FOLLOWER) if others lead it."""
+        found = self.here(database, index)
+        if found is None:
+            raise RequestError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER, f"another node leads vnode {index} of database {database!r}"
+            )
+        return found
+
+    def here(self, database: str, index: int) -> Vnode | None:
+        """Return a vnode by its number; None if it is not open in this process."""
+        return self._by_index.get(database, {}).get(index)
 
     def follow(self, clock: Clock) -> None:
         """Let the logs write the time of day into their frames, without a jump that does not count yet.
@@ -48,16 +74,36 @@ class Vnodes(Mapping[str, list[Vnode]]):
             for vnode in self.every:
                 vnode.log.set_wall_clock(now_ms=now_ms, wall_ms=now_ms + offset_ms)
 
+    def join(self, journal: Journal) -> None:
+        """Let commits of durability `remote` pass through a journal from now on."""
+        self._journal = self.meta.journal = journal
+        self._list()
+        for vnode in self.every:
+            vnode.is_confirmed = vnode.log.options.durability != "remote"
+
+    def follow_durability(self) -> None:
+        """Let changes of the catalogue be as safe as the safest database: its records need it."""
+        options = self.meta.log.options
+        classes = {vnode.log.options.durability for vnodes in self.values() for vnode in vnodes}
+        wanted: Durability = "remote" if "remote" in classes else "disk"
+        if options.durability != wanted:
+            self.meta.log.change_options(replace(options, durability=wanted))
+
     def add(self, database: str, vnodes: list[Vnode]) -> None:
         """Start to serve a database's vnodes."""
         self._by_database[database] = vnodes
         self._list()
+        self.follow_durability()
         self._wall_offset_ms = None
 
     def remove(self, database: str) -> list[Vnode]:
         """Stop serving the database's vnodes, and return them."""
         vnodes = self._by_database.pop(database)
+        for vnode in vnodes:
+            if vnode.journal is not None:
+                vnode.journal.forget(vnode)
         self._list()
+        self.follow_durability()
         return vnodes
 
 

@@ -146,7 +146,7 @@ class CompactionTask:
             for index in range(topic.partition_count):
                 if topic.topic_id not in catalogue.by_id or not topics.settings(topic).compacts:
                     break
-                yield topics.partition(topic, index)
+                yield topics.here(topic, index)
 
     def _may_be_due(self, partition: Partition, now_ms: int) -> bool:
         stream_id = partition.stream_id

@@ -165,4 +165,4 @@ class FileRetention:
             return None
         if not self._metadata.topics.settings(topic).deletes:
             return None
-        return self._metadata.topics.partition(topic, index)
+        return self._metadata.topics.here(topic, index)

@@ -210,10 +210,10 @@ class LedgersTopic:
                 yield None
 
     def _changes_of(self, topic: Topic, index: int) -> Iterator[Change | None]:
-        place, vnodes = Place(topic.name, index), self._vnodes.get(topic.database)
-        if vnodes is None:
+        place, vnode = Place(topic.name, index), self._vnodes.here(topic.database, topic.vnode_index(index))
+        if vnode is None:
             return
-        ledgers = vnodes[topic.vnode_index(index)].log.ledgers(topic.stream_id(index))
+        ledgers = vnode.log.ledgers(topic.stream_id(index))
         told = self._told.get(place)
         if ledgers is None:
             yield from self._removals(place, set())  # another topic had its name

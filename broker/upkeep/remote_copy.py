@@ -6,7 +6,7 @@
     STOPPED    another process keeps the copy, or it must not be replaced     until the next start
 
 Work is done in a thread; the event loop chooses the moment of a round, which takes microseconds.  No answer
-to a client depends on any of it.
+to a client depends on any of it, but for logs of durability `remote`: their journal begins where a cut ends.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from broker.config.config import Config
 from broker.loop.loop import Loop
 from broker.loop.slices import Offload
 from broker.storage.vnodes import Vnodes
+from broker.upkeep.remote_journal import RemoteJournal
 from broker.upkeep.tiering import Tiering
 from wal.errors import WalError
 from wal.log_view import LogView
 from wal.objects import Fenced, ObjectStoreError, StoreRefuses
+from wal.read_rate import ReadRate
 from wal.remote.formats import RemoteDamaged
+from wal.remote.proof import Proofs
 from wal.remote.same_history import RemoteAhead
 from wal.remote.uploader import RoundReport, Uploader
-from wal.remote_record import RemoteRecord
 from wal.store import META, VNODE_PREFIX
+from wal.unstored import LogPlace
 
 if TYPE_CHECKING:
     from random import Random
@@ -45,6 +48,8 @@ FIRST_DELAY_MS: Final = 1_000
 """After the start, whose own work comes first."""
 RETRY_MS: Final = 1_000
 RETRY_MAX_MS: Final = 60_000
+WANTED_RETRY_MAX_MS: Final = 5_000
+"""The same while acknowledgements wait for it."""
 LOG_EVERY_MS: Final = 60_000
 """A store that is away is told of once in this time."""
 ROUND_BYTES: Final = 256 << 20
@@ -89,6 +94,8 @@ class _Round:
         budget_bytes: int,
         wall_ms: int,
         wanted: dict[str, list[int]],
+        proof_bytes: int,
+        chunk: int | None,
     ) -> None:
         self._uploader = uploader
         self._probe = probe
@@ -96,7 +103,9 @@ class _Round:
         self._budget_bytes = budget_bytes
         self._wall_ms = wall_ms
         self._wanted = wanted
-        self.proofs: dict[str, list[RemoteRecord]] = {}
+        self._proof_bytes = proof_bytes
+        self.chunk = chunk
+        self.proofs = Proofs({})
         self.probed = False
         self.report: RoundReport | None = None
         self.error: Exception | None = None
@@ -113,13 +122,14 @@ class _Round:
         if self._probe is not None:
             self._probe()
             self.probed = True
-        is_first = uploader.cut is None
-        if is_first:
+        if uploader.cut is None:
             uploader.take_over(self._views, wall_ms)
-        self.report = uploader.round(self._views, budget_bytes=self._budget_bytes, now_ms=wall_ms)
+        self.report = uploader.round(
+            self._views, budget_bytes=self._budget_bytes, now_ms=wall_ms, chunk=self.chunk
+        )
         if self._wanted:
-            self.proofs = uploader.proved(self._wanted, budget_bytes=PROOF_BYTES)
-        orphans = uploader.sweep(wall_ms) if is_first else []
+            self.proofs = uploader.proved(self._wanted, budget_bytes=self._proof_bytes)
+        orphans = uploader.sweep(wall_ms) if not uploader.is_swept else []
         if orphans:
             logger.info("%d objects that nothing leads to are removed, %s first", len(orphans), orphans[0])
         uploader.clean(wall_ms, count=CLEAN_PER_ROUND)
@@ -139,9 +149,14 @@ class RemoteCopy:
         uploader: Uploader,
         probe: Callable[[], None],
         submit: Offload,
+        journal: RemoteJournal,
+        reads: ReadRate,
         random: Random,
     ) -> None:
-        """`probe` tries whether the store can be trusted; `submit` runs work in a thread."""
+        """`probe` tries whether the store can be trusted; `submit` runs work in a thread.
+
+        `reads` is the rate of what is read from the store: proofs are within it, beside clients' reads.
+        """
         self._loop = loop
         self._catalogue = catalogue
         self._vnodes = vnodes
@@ -149,13 +164,17 @@ class RemoteCopy:
         self._uploader = uploader
         self._probe = probe
         self._submit = submit
+        self.journal = journal
+        self._reads = reads
         self._random = random
         self.tiering = Tiering(catalogue, topics, loop, self._by_log)
         self._probed = False
         self._retry_ms = RETRY_MS
         self._told_ms: int | None = None
+        self._told_unproved_ms: int | None = None
+        self._told_waiting_ms: int | None = None
         self.counts = CopyCounts()
-        self._later(FIRST_DELAY_MS)
+        self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
 
     def numbers(self, now_ms: int) -> dict[str, int]:
         """Return the numbers for metrics; `lag_ms` is -1 before the first round."""
@@ -165,8 +184,10 @@ class RemoteCopy:
             "rounds": counts.rounds,
             "failures": counts.failures,
             "segments_missing": counts.segments_missing,
+            "past_cuts": self._uploader.past_cuts,
             "stopped": int(counts.state is CopyState.STOPPED),
             "lag_ms": now_ms - counts.covered_ms if counts.covered_ms >= 0 else -1,
+            **self.journal.numbers(),
         }
 
     def _later(self, delay_ms: int) -> None:
@@ -177,18 +198,24 @@ class RemoteCopy:
             return
         with self._tried_again():
             rate = self._config().remote_log_manager_copy_max_bytes_per_second
+            may_read = not self._reads.wait_ms(0)
             work = _Round(
                 self._uploader,
                 None if self._probed else self._probe,
                 self._views(),
                 budget_bytes=min(ROUND_BYTES, rate),
                 wall_ms=self._loop.clock.wall_ms(now_ms),
-                wanted=self.tiering.take(),
+                wanted=self.tiering.take() if may_read else {},
+                proof_bytes=min(PROOF_BYTES, self._config().remote_log_manager_fetch_max_bytes_per_second),
+                chunk=self.journal.chunk,
             )
+            places = self._places()
 
             def done(error: Exception | None) -> None:
                 with self._tried_again():
                     self._done(work, error, rate, now_ms)
+                    if work.report is not None and not work.report.segments_missing:
+                        self._covered(places, is_marked=work.chunk is not None)
 
             self._submit(work.run, done)
 
@@ -207,9 +234,14 @@ class RemoteCopy:
         if work.report is not None:
             self._took(work.report, began_ms)
         error = error or work.error
-        self.tiering.let_go(work.proofs if error is None else {})
-        if error is None and work.report is not None:
+        self._reads.wait_ms(work.proofs.read_bytes)  # counts them
+        # So do its proofs: each object was compared for itself.
+        self.tiering.let_go(work.proofs.records)
+        if work.proofs.error is not None:
+            self._unproved(work.proofs.error)
+        if work.report is not None:
             self.tiering.look(self._loop.clock.turn_ms)
+        if error is None and work.report is not None:
             self._succeeded(work.report, rate, self._loop.clock.turn_ms - began_ms)
         elif error is not None:
             self._failed(error)
@@ -218,6 +250,17 @@ class RemoteCopy:
         """Return all logs at this moment: what is durable now includes all that it followed from."""
         views = {META: self._vnodes.meta.log.view()}
         return views | {name: vnode.log.view() for name, vnode in self._by_log().items()}
+
+    def _places(self) -> dict[str, LogPlace]:
+        """Return where the frames of all logs end at this moment."""
+        places = {META: self._vnodes.meta.log.place}
+        return places | {name: vnode.log.place for name, vnode in self._by_log().items()}
+
+    def _covered(self, places: dict[str, LogPlace], *, is_marked: bool) -> None:
+        """Tell the journal of a cut that has all logs; `is_marked`: it says where the journal follows it."""
+        cut = self._uploader.cut
+        assert cut is not None
+        self.journal.covered(places, epoch=cut.epoch if is_marked else None)
 
     def _by_log(self) -> dict[str, Vnode]:
         """Return the vnodes by the names that their logs have in the store."""
@@ -228,6 +271,12 @@ class RemoteCopy:
                 for vnode in vnodes:
                     found[f"{database.directory}/{VNODE_PREFIX}{vnode.index}"] = vnode
         return found
+
+    @property
+    def epoch(self) -> int | None:
+        """The epoch under which this process keeps the copy; None before it does."""
+        cut = self._uploader.cut
+        return None if cut is None else cut.epoch
 
     def uploaded_in(self, vnode: Vnode) -> frozenset[int]:
         """Return the closed segments of a vnode's log that the store has, by base version."""
@@ -243,9 +292,22 @@ class RemoteCopy:
         counts.rounds += 1
         counts.uploaded_bytes += report.uploaded_bytes
         counts.segments_missing = report.segments_missing
+        if report.segments_missing and self.journal.is_waited_for:
+            self._tell_waiting(report.segments_missing)
         if report.problem and report.problem != counts.problem:
             logger.error("the copy in the object store lacks a segment: %s", report.problem)
         counts.problem = report.problem
+
+    def _tell_waiting(self, segments: int) -> None:
+        """Say that acknowledgements wait for a copy that is whole."""
+        now_ms = self._loop.clock.turn_ms
+        if self._told_waiting_ms is None or now_ms >= self._told_waiting_ms + LOG_EVERY_MS:
+            self._told_waiting_ms = now_ms
+            logger.warning(
+                "acknowledgements of durability 'remote' wait until the object store has the data of the"
+                " directory: %d segments are still to be copied",
+                segments,
+            )
 
     def _succeeded(self, report: RoundReport, rate: int, took_ms: int) -> None:
         if self.counts.state is not CopyState.COPYING:
@@ -256,11 +318,21 @@ class RemoteCopy:
         goes_on = report.segments_missing and not report.problem
         self._later(max(rest_ms, 0 if goes_on else lag_ms - took_ms, 1))
 
+    def _unproved(self, error: ObjectStoreError) -> None:
+        """Count objects that could not be read back: the copy goes on, and their segments stay here."""
+        self.counts.failures += 1
+        now_ms = self._loop.clock.turn_ms
+        if self._told_unproved_ms is None or now_ms >= self._told_unproved_ms + LOG_EVERY_MS:
+            self._told_unproved_ms = now_ms
+            logger.warning("segments stay on the disk until their objects can be read back: %s", error)
+
     def _failed(self, error: Exception) -> None:
         counts, now_ms = self.counts, self._loop.clock.turn_ms
         counts.failures += 1
         if isinstance(error, Fenced | RemoteAhead | RemoteDamaged):
             counts.state, counts.problem = CopyState.STOPPED, str(error)
+            self.tiering.stop()
+            self.journal.stop(error)
             logger.error("nothing more is copied to the object store until the next start: %s", error)
             return
         counts.state, counts.problem = CopyState.AWAY, str(error)
@@ -269,4 +341,5 @@ class RemoteCopy:
             level = logging.ERROR if isinstance(error, StoreRefuses) else logging.WARNING
             logger.log(level, "the copy in the object store waits, and is tried again: %s", error)
         self._later(self._retry_ms + self._random.randrange(self._retry_ms))
-        self._retry_ms = min(2 * self._retry_ms, RETRY_MAX_MS)
+        longest_ms = WANTED_RETRY_MAX_MS if self.journal.is_wanted else RETRY_MAX_MS
+        self._retry_ms = min(2 * self._retry_ms, longest_ms)

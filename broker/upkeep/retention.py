@@ -37,7 +37,7 @@ from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.file_retention import FileRetention
 from broker.upkeep.retention_holds import GroupProgress, Holds
-from broker.upkeep.retention_queue import NEVER, RetentionQueue
+from broker.upkeep.retention_queue import NEVER, RetentionQueue, Walked
 from broker.upkeep.retention_walk import clean_end, oldest_of, quiet_until, walked, when_loaded
 from wal.commit import Advanced
 from wal.disk import DiskError
@@ -195,20 +195,19 @@ class RetentionTask:
         is_limited = settings.retention_ms >= 0 or settings.retention_bytes >= 0
         if index >= topic.partition_count or not settings.deletes or not is_limited:
             return None
-        partition = self._metadata.topics.partition(topic, index)
-        return partition if partition.high_watermark > partition.log_start else None
+        partition = self._metadata.topics.here(topic, index)
+        return partition if partition is not None and partition.high_watermark > partition.log_start else None
 
     def _look(self, partition: Partition) -> Generator[Until | None, None, bool]:
         offload = self._loop.scheduler.offload
         settings, wall_ms = self._metadata.topics.settings(partition.topic), self._wall_ms()
-        known = self._queue.known(partition.stream_id)
-        oldest = oldest_of(partition, settings, known)
+        oldest = oldest_of(partition, settings, self._queue.walks.pop(partition.stream_id, None))
         if oldest.segment is None:
             quiet_until_ms = yield from quiet_until(partition, settings, wall_ms, offload)
             if quiet_until_ms is not None:
                 self._queue.put(partition.stream_id, quiet_until_ms)
                 return False
-        known.oldest, known.clean_end = oldest, clean_end(partition)
+        self._queue.walks[partition.stream_id] = Walked(oldest, clean_end(partition))
         walk = yield from walked(
             partition, oldest, settings, wall_ms, lambda: self._held_from(partition, wall_ms), offload
         )

@@ -15,7 +15,7 @@ from broker.loop.slices import Offload, Until, in_thread
 from broker.storage.partition import Partition
 from broker.storage.parts import joined, joined_in_thread
 from broker.storage.remote_waits import when_fetched
-from broker.upkeep.retention_queue import NEVER, Known
+from broker.upkeep.retention_queue import NEVER, Walked
 from protocol.records import iter_batches, read_batch_header
 from wal.errors import IndexNotLoaded
 from wal.reader import Part
@@ -35,18 +35,17 @@ def clean_end(partition: Partition) -> int:
     return partition.vnode.log.clean_end(partition.stream_id)
 
 
-def oldest_of(partition: Partition, settings: TopicSettings, known: Known) -> Oldest:
+def oldest_of(partition: Partition, settings: TopicSettings, known: Walked | None) -> Oldest:
     """Return the oldest logical segment as far as it was walked, or an empty one to begin with."""
     policy = RollPolicy(settings.segment_bytes, settings.segment_ms)
-    oldest = known.oldest
     if (
-        oldest is None
-        or oldest.policy != policy
+        known is None
+        or known.oldest.policy != policy
         or known.clean_end != clean_end(partition)
-        or not oldest.holds(partition.log_start)
+        or not known.oldest.holds(partition.log_start)
     ):
         return Oldest(policy)
-    return oldest
+    return known.oldest
 
 
 def quiet_until(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from wal.disk import DiskError
-from wal.errors import WalError
+from wal.errors import RemoteWaits, WalError
 
 if TYPE_CHECKING:
     from broker.catalogue.topic_directory import TopicDirectory
@@ -68,6 +68,8 @@ def _retire(vnode: Vnode) -> bool:
     try:
         found = vnode.log.retire_segments() > 0
         return found or vnode.log.retirement_goes_on or vnode.log.retirement_waits
+    except RemoteWaits:
+        return True  # an index that was lost is on its way from the object store
     except (WalError, DiskError) as error:
         logger.error("vnode %s: segments cannot be retired: %s", vnode.name, error)
         return False

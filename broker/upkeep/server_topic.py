@@ -40,7 +40,7 @@ class ServerTopic:
     def partition(self) -> Partition | None:
         """The partition, once it can be written to."""
         topic = self.topic
-        return self._metadata.topics.partition(topic, 0) if topic is not None and topic.recorded else None
+        return self._metadata.topics.here(topic, 0) if topic is not None and topic.recorded else None
 
     def create(self, now_ms: int) -> bool:
         """Create the topic; return False where that cannot be done now."""

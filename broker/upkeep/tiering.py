@@ -48,8 +48,6 @@ class Tiering:
         self._wanted: dict[str, list[int]] = {}
         self._due_ms = 0
         self._is_looking = False
-        self.left_count = 0
-        """The segments handed to the logs since the start."""
 
     def take(self) -> dict[str, list[int]]:
         """Take the segments to be proved, by log."""
@@ -57,14 +55,20 @@ class Tiering:
         return wanted
 
     def let_go(self, proofs: Mapping[str, Sequence[RemoteRecord]]) -> None:
-        """Hand what a round has proved to the logs, whose maintenance removes the files.
+        """Hand what a round has proved to the logs, whose maintenance removes the files one by one.
 
-        What an earlier round has proved, and was not done yet, counts no more.
+        It takes the place of what an earlier round has proved of the same log. While a backlog is copied,
+        rounds follow each other at once: those that have proved nothing leave the logs at work.
         """
-        for name, vnode in self._logs().items():
-            records = proofs.get(name, ())
-            vnode.log.tier(records)
-            self.left_count += len(records)
+        logs = self._logs()
+        for name, records in proofs.items():
+            if name in logs:
+                logs[name].log.tier(records)
+
+    def stop(self) -> None:
+        """Let nothing more go: the copy in the store is not this server's any more, or damaged."""
+        for vnode in self._logs().values():
+            vnode.log.tier(())
 
     def look(self, now_ms: int) -> None:
         """Begin to look for segments that may go, when that is due."""

@@ -322,4 +322,4 @@ def open_partition(host: ViewHost, topic: Topic, index: int) -> DatabasePartitio
     """Make partition `index` of a view over a database."""
     assert topic.view is not None
     owners = StreamOwners(host.metadata.catalogue, topic.view.source)
-    return DatabasePartition(host, topic, index, host.vnodes[topic.view.source][index], owners)
+    return DatabasePartition(host, topic, index, host.vnodes.at(topic.view.source, index), owners)

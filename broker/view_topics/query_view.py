@@ -134,10 +134,12 @@ class QueryPartition(ScannedPartition):
 
     def steps(self, read: ViewRead) -> WaitingSteps:
         """Read as every view does; make the evaluator now, not when records come."""
+        if self._evaluator is None:
+            yield from self.host.make_evaluator(self.topic)
         if self.evaluator.plan.bounds.is_empty:
             read.position = self.high_watermark
-            return _nothing()
-        return super().steps(read)
+        else:
+            yield from super().steps(read)
 
     def recalled(self, offset: int) -> Evaluated | None:
         """Return the range that holds the offset, if other views have found that none of it is shown."""
@@ -375,10 +377,6 @@ class QueryPartition(ScannedPartition):
         counters.matched += found.matched
         counters.unfit += found.unfit
         return found.batch
-
-
-def _nothing() -> WaitingSteps:
-    yield from ()
 
 
 def open_partition(host: ViewHost, topic: Topic, index: int) -> QueryPartition:

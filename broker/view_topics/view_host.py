@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.loop.loop import Loop
+    from broker.loop.slices import WaitingSteps
     from broker.storage.schemas import Schemas
     from broker.storage.vnodes import Vnodes
     from broker.view_topics.view_cache import CacheBudget
@@ -77,6 +78,9 @@ class ViewHost(Protocol):
 
     def evaluator(self, topic: Topic) -> Evaluator:
         """Return the evaluator of the view's batches."""
+
+    def make_evaluator(self, topic: Topic) -> WaitingSteps:
+        """Have a thread make it, if there is none."""
 
     def counters_of(self, topic: Topic) -> ViewCounters:
         """Return the counters of the view since the start."""

@@ -24,6 +24,7 @@ MODULES: Final = (
     "views.unfit",
     "views.tag_history",
     "broker.view_topics.database_view",
+    "broker.view_topics.inherited_tags",
     "broker.view_topics.query_view",
     "broker.view_topics.route_index",
     "broker.view_topics.stable_meta_view",

@@ -151,6 +151,14 @@ def _stretched(batch: bytes | bytearray | memoryview, last_offset: int) -> bytes
     return copy
 
 
+class Unsettled(Exception):
+    """It takes a while to find out where a view begins and ends."""
+
+    def __init__(self, view: ViewPartition) -> None:
+        super().__init__(view)
+        self.view = view
+
+
 class ViewPartition(Partition):
     """The base of all kinds of views; offsets and times are those of the source's stream."""
 
@@ -202,6 +210,15 @@ class ViewPartition(Partition):
     def producers(self) -> list[ProducerDescription]:
         """Return no producers, as a view cannot be written to."""
         return []
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known at once where the view begins and ends."""
+        return True
+
+    def settle(self) -> WaitingSteps:
+        """Find that out, with pauses.  Raises: RequestError."""
+        yield from ()
 
     def hits_by_time(self, first: int, end: int) -> Hits | None:
         """Return the batches between two offsets, newest first; only for views over several streams."""

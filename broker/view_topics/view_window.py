@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from broker.config.view_bounds import Bound, parse_bound, parse_speed
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, WaitingSteps, in_thread
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Offload, WaitingSteps, all_here, in_thread, run_here
 from broker.storage.partition import Counted
-from broker.storage.timestamps import first_at_or_after, newest_of
+from broker.storage.timestamps import first_steps, newest_of
 from broker.view_topics.view_compaction import CompactedSource
 from broker.view_topics.view_pacing import Anchor, Pacing
 from broker.view_topics.view_partition import ViewPartition, ViewRead
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from protocol.record_reader import Record
     from wal.lookup import StreamExtent
 
+NOT_CHECKED: Final = -1
+
 PACED_BYTES: Final = 64 << 10
 """Bytes that one fetch of a replay reads, most of which will not be due."""
 
@@ -43,8 +45,8 @@ class WindowPartition(ViewPartition):
     """One partition of a view, seen through bounds or at a pace."""
 
     __slots__ = (
-        "_checked", "_compacted", "_end", "_first", "_floor", "_from", "_pacing", "_snapshots", "_to",
-        "_was_to_come", "inner",
+        "_checked", "_checked_replacements", "_compacted", "_end", "_first", "_floor", "_from", "_pacing",
+        "_replacements", "_snapshots", "_to", "_was_to_come", "inner",
     )  # fmt: skip
 
     def __init__(
@@ -64,12 +66,14 @@ class WindowPartition(ViewPartition):
             self._from is not None and not self._from.is_offset and self._from.value > topic.created_ms
         )
         # The offsets of the bounds, as soon as they are known.
-        self._first = self._offset_of(self._from)
-        self._end = self._offset_of(self._to)
-        # If no record has reached `_from` yet: all present records are before it.
-        self._floor = inner.high_watermark
-        self._checked = inner.high_watermark
+        self._first: int | None = None
+        self._end: int | None = None
+        # If no record has reached `_from` yet: all records of the first look are before it.
+        self._floor = 0
+        # The end of the source at the last look for the bounds, and how often records had been replaced.
+        self._checked = NOT_CHECKED
         self._compacted = CompactedSource(inner.vnode, inner.stream_id)
+        self._replacements = self._checked_replacements = 0
 
     def close(self) -> None:
         """Free the memory of the inner view, and of snapshots."""
@@ -79,29 +83,52 @@ class WindowPartition(ViewPartition):
 
     # --- bounds ----------------------------------------------------------------------------------------
 
-    def _offset_of(self, bound: Bound | None) -> int | None:
+    def settle(self) -> WaitingSteps:
+        """Look the bounds up, a slice at a time and in threads: a time may lie in any batch, or in none.
+
+        Raises: RequestError, as a lookup by time.
+        """
+        yield from self._look_up(self.host.loop.scheduler.offload)
+
+    def _check_bounds(self) -> None:
+        """Look the bounds up now, if those that could wait have not."""
+        if not self.is_settled:
+            all_here(self._look_up(run_here))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing has come since the last look at the times that no record had reached before.
+
+        Compaction may have removed the record that a time had led to: all times are looked up again.
+        """
+        if self._from is None and self._to is None:
+            return True
+        self._replacements += self._compacted.is_replaced()
+        return self._checked == self.inner.high_watermark and self._checked_replacements == self._replacements
+
+    def _look_up(self, offload: Offload) -> WaitingSteps:
+        if self.is_settled:
+            return
+        checked, replacements = self.inner.high_watermark, self._replacements
+        is_replaced = replacements != self._checked_replacements
+        first, end = self._first, self._end
+        if first is None or is_replaced:
+            first = yield from self._offset_of(self._from, offload)
+        if end is None or is_replaced:
+            end = yield from self._offset_of(self._to, offload)
+        self._first, self._end = first, end
+        if self._checked == NOT_CHECKED:
+            self._floor = checked
+        self._checked, self._checked_replacements = checked, replacements
+
+    def _offset_of(self, bound: Bound | None, offload: Offload) -> Generator[Until | None, None, int | None]:
         """Return the offset of a bound; None if it is not known, or there is no bound."""
         if bound is None:
             return None
         if bound.is_offset:
             return bound.value
-        _, offset = first_at_or_after(self.inner, bound.value)
+        _, offset = yield from first_steps(self.inner, bound.value, offload)
         return offset if offset >= 0 else None
-
-    def _check_bounds(self) -> None:
-        """Look up the times that no record had reached before, if there are new records.
-
-        Compaction may have removed the record that a time had led to: all times are looked up again.
-        """
-        if self._compacted.is_replaced():
-            self._first, self._end = self._offset_of(self._from), self._offset_of(self._to)
-        if self.inner.high_watermark == self._checked:
-            return
-        self._checked = self.inner.high_watermark
-        if self._from is not None and self._first is None:
-            self._first = self._offset_of(self._from)
-        if self._to is not None and self._end is None:
-            self._end = self._offset_of(self._to)
 
     @property
     def log_start(self) -> int:
@@ -139,6 +166,9 @@ class WindowPartition(ViewPartition):
     @property
     def is_complete(self) -> bool:
         """Whether nothing will ever be added at the end."""
+        if self._to is None:
+            return False
+        self._check_bounds()
         return self._end is not None and self.inner.high_watermark >= self._end
 
     def time_steps(

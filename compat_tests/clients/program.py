@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import queue
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from compat_tests.waiting import eventually
 
@@ -20,6 +22,10 @@ ANSWER_WITHIN_SECONDS = 200
 
 PROGRESS_WITHIN_SECONDS = 45
 """Below what programs wait: the one that lags is named before the others lose patience."""
+
+
+STARTS = 4
+"""How often a start is tried, see `_started`."""
 
 
 class CannotError(Exception):
@@ -38,9 +44,7 @@ class Program:
         self._log_path = log_path
         self._answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with log_path.open("wb") as log:
-            self._process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
-            )
+            self._process = _started(command, log)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -112,3 +116,19 @@ class Program:
     def _account(self, problem: str) -> str:
         log = self._log_path.read_text(errors="replace")[-3_000:]
         return f"{self.name} (exit code {self._process.poll()}): {problem}\nits log ends:\n{log}"
+
+
+def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a program; a kernel that could not fill a page of it is asked again.
+
+    execve answers EFAULT, and no better error, when the last page of the program's data could not be read just then.
+    One start in many thousands met it, on a machine with three times as much to do as it has cores.
+    """
+    for left in reversed(range(STARTS)):
+        try:
+            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        except OSError as error:
+            if error.errno != errno.EFAULT or not left:
+                raise
+            time.sleep(1)
+    raise AssertionError("the last try has returned or raised")

@@ -29,8 +29,8 @@ NEVER: Final[dict[ErrorCode, str]] = {
     ErrorCode.NETWORK_EXCEPTION: "made by clients themselves",
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: "for the moments after a start in which progress is read back;"
     " tests/groups/test_loading.py checks it",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "only while the log that holds groups' progress has failed;"
-    " tests/groups/test_coordinator.py checks it",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "only while the log that holds groups' progress has failed,"
+    " or the memory for offsets is full; tests/groups/test_coordinator.py and test_offset_room.py check it",
     ErrorCode.NOT_COORDINATOR: ONE_NODE,
     ErrorCode.NOT_ENOUGH_REPLICAS: "min.insync.replicas above the number of replicas counts as that number,"
     " in Kafka 4 too",

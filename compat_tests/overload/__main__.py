@@ -21,6 +21,7 @@ from pathlib import Path
 from compat_tests.broker import Broker
 from compat_tests.overload.loads import LOADS, Load
 from compat_tests.overload.measure import Figures, gateway_for, kafka_for, measure
+from compat_tests.overload.memory_group import MemoryGroup
 from compat_tests.overload.partitions import measure_partitions
 
 PARTITIONS = Load("partitions", lambda _: "", "50,000 partitions: made, written to, killed, ready again")
@@ -41,7 +42,7 @@ def main() -> int:
             f"[{number}/{len(names)}, {time.monotonic() - began:.0f} s] {name}", file=sys.stderr, flush=True
         )
         if name == PARTITIONS.name:
-            _partitions(options.seed, options.factor)
+            _partitions(options)
             continue
         done.append(_run(LOADS[name], options))
         print(done[-1].line, flush=True)
@@ -73,6 +74,12 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--broker", choices=["kawal", "kafka"], default="kawal", help="the server; Kafka to compare with"
     )
+    parser.add_argument(
+        "--memory-group",
+        type=Path,
+        metavar="PATH",
+        help="a control group of Linux with a limit of memory, in which the gateway under the load runs",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     return parser.parse_args()
 
@@ -83,7 +90,8 @@ def _run(load: Load, options: argparse.Namespace) -> Figures:
         try:
             for server in (broker, *others):
                 server.start()
-            return measure(
+            ended = _ended_in(options)
+            figures = measure(
                 broker,
                 load,
                 seconds=options.seconds,
@@ -92,6 +100,9 @@ def _run(load: Load, options: argparse.Namespace) -> Figures:
                 settle=not options.unsettled,
                 bystander=others[0] if others else None,
             )
+            if _ended_in(options) > ended:
+                figures.faults.append(f"the kernel ended it: {options.memory_group} was full")
+            return figures
         except AssertionError as error:
             return Figures(load.name, faults=[f"not measured: {error}"])
         finally:
@@ -104,21 +115,39 @@ def _servers(load: Load, directory: Path, options: argparse.Namespace) -> list[B
     folders = [directory, directory / "bystander"] if options.alone else [directory]
     if options.broker == "kafka":
         return [kafka_for(load, folder) for folder in folders]
-    return [gateway_for(load, folder, explain=options.explain) for folder in folders]
+    return [
+        gateway_for(
+            load,
+            folder,
+            explain=options.explain,
+            group=_group(options) if folder is directory else None,
+        )
+        for folder in folders
+    ]
 
 
-def _partitions(seed: int, factor: float) -> None:
+def _group(options: argparse.Namespace) -> MemoryGroup | None:
+    return MemoryGroup(options.memory_group) if options.memory_group else None
+
+
+def _ended_in(options: argparse.Namespace) -> int:
+    """Return how many processes the kernel has ended in the group so far; 0: there is no group."""
+    group = _group(options)
+    return group.ended() if group is not None else 0
+
+
+def _partitions(options: argparse.Namespace) -> None:
     for topics in (1, 5_000):
         with tempfile.TemporaryDirectory(prefix="kawal-overload-") as directory:
-            broker = gateway_for(PARTITIONS, Path(directory))
+            broker = gateway_for(PARTITIONS, Path(directory), group=_group(options))
             broker.start()
             try:
                 figures = measure_partitions(
                     broker,
-                    partitions=max(topics, round(50_000 * factor)),
+                    partitions=max(topics, round(50_000 * options.factor)),
                     topics=topics,
                     records=40_000,
-                    seed=seed,
+                    seed=options.seed,
                 )
                 print(figures.line, flush=True)
             finally:

@@ -13,12 +13,23 @@ import os
 import sys
 from random import Random
 
-from compat_tests.overload import crowds, crowds_http, faults, lookups, strangers, views, weights, wide
+from compat_tests.overload import (
+    crowds,
+    crowds_http,
+    faults,
+    growing,
+    lookups,
+    members,
+    strangers,
+    views,
+    weights,
+    wide,
+)
 from compat_tests.overload.load import LOADS, Load, Target
 
 __all__ = ["LOADS", "Load"]
 
-PARTS = (crowds, crowds_http, faults, weights, wide, lookups, strangers, views)
+PARTS = (crowds, crowds_http, faults, weights, wide, growing, members, lookups, strangers, views)
 """The files that register loads."""
 
 

@@ -34,6 +34,7 @@ from compat_tests.overload.good_client import (
     percentile,
 )
 from compat_tests.overload.load import Load
+from compat_tests.overload.memory_group import MemoryGroup
 from compat_tests.overload.results import P99_RATIO_MAX, Figures, Times
 from compat_tests.tokens import TOKEN_SETTINGS
 from compat_tests.topics import create_topic
@@ -57,17 +58,21 @@ PREPARE_SECONDS: Final = 600.0
 SLOWEST_SHOWN: Final = 8
 
 
-def gateway_for(load: Load, directory: Path, *, explain: bool = False) -> KawalBroker:
+def gateway_for(
+    load: Load, directory: Path, *, explain: bool = False, group: MemoryGroup | None = None
+) -> KawalBroker:
     """Return a gateway with the settings that the load needs, not yet started, and its metrics on a port.
 
     With `explain` it logs the good clients' requests, so that the figures say where the slowest waited, and
-    each turn of the event loop above its budget.
+    each turn of the event loop above its budget.  It runs in `group`, if there is one.
     """
     own = {"kawal.http.listen": f"{HOST}:{free_port()}", "kawal.max.partitions.per.request": "1000000"}
     if explain:
         own |= {"kawal.request.log": CLIENT_ID, "kawal.request.log.rate": "1000"}
         own["kawal.loop.turn.log.ms"] = str(BUDGET_NS // 1_000_000)
-    return KawalBroker(directory, {**own, **_security_for(load, directory), **load.settings})
+    gateway = KawalBroker(directory, {**own, **_security_for(load, directory), **load.settings})
+    gateway.wrap = group.command if group is not None else None
+    return gateway
 
 
 def kafka_for(load: Load, directory: Path) -> KafkaBroker:

@@ -1,6 +1,6 @@
 """The memory that clients can make a gateway take: each load on a gateway of its own, and its peak.
 
-    python -m compat_tests.overload.memory [--seconds 8] [LOAD ...]
+    python -m compat_tests.overload.memory [--seconds 8] [--memory-group PATH] [LOAD ...]
 
 Each load is as hostile as the limits on requests allow: the largest frames, the most elements, answers that
 are not read. The peak is the kernel's (VmHWM), so that nothing between two looks is missed.
@@ -26,6 +26,7 @@ from compat_tests.kawal_broker import KawalBroker
 from compat_tests.overload.crowds import MIB
 from compat_tests.overload.figures import memory_of, peak_memory_of
 from compat_tests.overload.frames import request_frame
+from compat_tests.overload.memory_group import MemoryGroup
 from compat_tests.topics import create_topic
 from compat_tests.wire import raw_client
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -310,10 +311,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.overload.memory", description=__doc__)
     parser.add_argument("loads", nargs="*", choices=[*LOADS, []], metavar="LOAD")
     parser.add_argument("--seconds", type=float, default=8.0, help="how long each load lasts")
+    parser.add_argument("--memory-group", type=Path, metavar="PATH", help="a control group for the gateway")
     arguments = parser.parse_args()
     for name in arguments.loads or LOADS:
         with tempfile.TemporaryDirectory(prefix="kawal-memory-") as directory:
             broker = KawalBroker(Path(directory), {"kawal.http.listen": f"{HOST}:0"})
+            if arguments.memory_group:
+                broker.wrap = MemoryGroup(arguments.memory_group).command
             broker.start()
             try:
                 before = memory_of(broker)

@@ -12,6 +12,7 @@ from console.connection_rows import connections_text, read_connections
 from console.errors import OK
 from console.help import Actions, describe
 from console.help import dispatch as run
+from console.silence import told_of
 from console.tables import table
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -65,9 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _connections(arguments: argparse.Namespace) -> int:
-    rows = list(read_connections(arguments.bootstrap))
+    rows, silent = read_connections(arguments.bootstrap)
     print(json.dumps(rows, indent=2) if arguments.json else connections_text(rows))
-    return OK
+    return told_of(silent)
 
 
 def _describe(arguments: argparse.Namespace) -> int:

@@ -6,9 +6,9 @@ import argparse
 import json
 
 from console.client import add_bootstrap
-from console.errors import OK
 from console.group_rows import CONSUMER_COLUMNS, read_groups
 from console.help import describe
+from console.silence import told_of
 from console.tables import Cell, table
 
 SHOWN = ("group", "consumer", "client_id", "host", "status", "topics", "subscribed", "rebalanced", "idle")
@@ -35,14 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the consumers."""
-    rows = read_groups(arguments.bootstrap, arguments.group).consumers
+    found = read_groups(arguments.bootstrap, arguments.group)
+    rows = found.consumers
     if arguments.json:
         print(json.dumps([{name: row[name] for name in CONSUMER_COLUMNS} for row in rows], indent=2))
     elif rows:
         print(table([name.upper().replace("_", " ") for name in SHOWN], [_cells(row) for row in rows]))
     else:
         print("no consumers")
-    return OK
+    return told_of(found.silent)
 
 
 def _cells(row: dict[str, object]) -> list[Cell]:

@@ -12,6 +12,7 @@ from console.database_admin import (
     as_json,
     as_table,
     as_text,
+    described,
     do,
     found,
     told,
@@ -19,6 +20,7 @@ from console.database_admin import (
 from console.errors import OK, UsageError
 from console.help import Actions, describe, int32
 from console.help import dispatch as run
+from console.silence import told_of
 from protocol.messages.kawal_databases import DatabaseAction
 
 __all__ = ["configure", "run"]
@@ -171,14 +173,15 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    results = do(arguments.bootstrap, DatabaseAction.DESCRIBE, None)
+    results, silent = described(arguments.bootstrap, None)
     if arguments.json:
         print(as_json(results))
     elif arguments.long:
         print(as_table(results))
     else:
         print("\n".join(database.name for database in results))
-    return OK
+        return OK  # every node knows the names
+    return told_of(silent)
 
 
 def _create(arguments: argparse.Namespace) -> int:
@@ -198,9 +201,10 @@ def _create(arguments: argparse.Namespace) -> int:
 
 
 def _describe(arguments: argparse.Namespace) -> int:
-    results = found(do(arguments.bootstrap, DatabaseAction.DESCRIBE, arguments.databases))
+    results, silent = described(arguments.bootstrap, arguments.databases)
+    found(results)
     print(as_json(results) if arguments.json else "\n\n".join(as_text(database) for database in results))
-    return OK
+    return told_of(silent)
 
 
 def _alter(arguments: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from console.group_rows import read_groups
 from console.help import Actions, describe, utf8
 from console.help import dispatch as run
 from console.positions import extents_of
+from console.silence import told_of
 from console.tables import table
 
 __all__ = ["configure", "run"]
@@ -180,7 +181,7 @@ def _describe(arguments: argparse.Namespace) -> int:
         for group in arguments.groups
     ]
     print(json.dumps(trees, indent=2) if arguments.json else "\n\n".join(map(_text, trees)))
-    return OK
+    return told_of(rows.silent)
 
 
 def _states(bootstrap: str) -> dict[str, dict[str, Any]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from console.admin import check
 from console.client import add_bootstrap
-from console.errors import FAILED, OK
+from console.errors import FAILED
 from console.help import Actions, describe
 from console.help import dispatch as run
 from console.message_ids import id_text, parsed
+from console.silence import told_of
 from console.tables import table
 from console.wire import ask
 from protocol.messages.kawal_messages import (
@@ -71,7 +72,8 @@ def _locate(arguments: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=2))
     else:
         _print(rows)
-    return FAILED if any("error" in row for row in rows) else OK
+    whole = told_of(answer.silent_nodes)
+    return FAILED if any("error" in row for row in rows) else whole
 
 
 def _row(text: str, found: LocatedMessage) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 from broker.server.logs import escaped
 from console.admin import check
 from console.client import add_bootstrap
-from console.errors import OK
 from console.help import Actions, describe
 from console.help import dispatch as run
+from console.silence import told_of
 from console.tables import table
 from console.wire import ask
 from protocol.messages.kawal_producers import KawalProducersRequest, NamedProducer
@@ -72,7 +72,7 @@ def _describe(arguments: argparse.Namespace) -> int:
         print(f"topic {arguments.topic} remembers no producers")
     else:
         print(table(list(HEADINGS.values()), [[row[name] for name in HEADINGS] for row in rows]))
-    return OK
+    return told_of(answer.silent_nodes)
 
 
 def _shown(name: bytes) -> str:

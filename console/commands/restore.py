@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from broker.config.config_keys import ConfigProblem
+from console.copies import only_cluster
 from console.errors import OK, CommandError, UsageError
 from console.help import describe
 from console.steps import drive, size_text
@@ -30,8 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         make it a data directory as the last step.  It keeps the cluster's id.  The backup stays as it is.
 
         With s3://BUCKET/PREFIX it is the copy that a server with kawal.remote.store keeps there, as of its
-        last moment; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.  The server that kept
-        it should be off: it would go on acknowledging records that the restored one does not have.
+        last moment, and with durability 'remote' everything that was acknowledged after it, too; credentials
+        come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.  The server that kept it should be off: without
+        that durability it would go on acknowledging records that the restored one does not have.
 
         Records that were acknowledged later are not there.  Their offsets are given out again, under another
         leader epoch: consumers that were further ahead learn of it, and continue as their auto.offset.reset
@@ -41,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("restore /mnt/backup --data /tmp/try", "the newest one in the folder"),
             ("restore /mnt/backup --check", "read it all and restore nothing"),
             ("restore s3://logs/kawal --data /var/lib/kawal", "the copy in an object store"),
+            ("restore s3://logs/kawal --data /tmp/try --at 2026-11-22T02:00:00Z", "as it was then"),
         ],
     )
     parser.add_argument(
@@ -55,6 +58,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--endpoint", metavar="URL", help="address of a store that is not Amazon S3, https://HOST:PORT"
     )
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="newest moment up to this one that kawal.remote.history.ms has kept",
+    )
     parser.add_argument("--region", metavar="NAME", default="us-east-1", help="region of the store")
 
 
@@ -63,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     if bool(arguments.data) == arguments.check:
         raise UsageError("give --data DIR to restore to, or --check")
     try:
+        if arguments.at is not None and not arguments.backup.startswith(SCHEME):
+            raise UsageError("--at is for a copy under s3://…; a backup is of one moment")
         if arguments.backup.startswith(SCHEME):
             return _restore_from_store(arguments)
         return _restore(arguments)
@@ -110,9 +120,9 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
         credentials=os.environ,
     )
     store = open_store(place)
-    cluster = arguments.cluster or _only(clusters_in(store), store.name)
+    cluster = arguments.cluster or only_cluster(clusters_in(store), store.name)
     data = arguments.data.rstrip("/") or "/"
-    restore = RemoteRestore(store, OsDisk(), cluster_id=cluster, data=data)
+    restore = RemoteRestore(store, OsDisk(), cluster_id=cluster, data=data, at_ms=_moment_ms(arguments.at))
     seconds = drive(restore.run())
     cut = restore.cut
     if arguments.json:
@@ -123,26 +133,30 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
             "point_ms": cut.time_ms,
             "logs": len(cut.logs),
             "size_bytes": restore.size_bytes,
+            "journal_bytes": restore.journal_bytes,
         }
         print(json.dumps(tree))
         return OK
     moment = datetime.fromtimestamp(cut.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    later = f" and {size_text(restore.journal_bytes)} acknowledged after it" if restore.journal_bytes else ""
     print(
-        f"{store.name}: restored to {data} as of {moment}: cluster {cluster}, {len(cut.logs)} logs,"
+        f"{store.name}: restored to {data} as of {moment}{later}: cluster {cluster}, {len(cut.logs)} logs,"
         f" {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
     )
     return OK
 
 
-def _only(clusters: list[str], name: str) -> str:
-    """Return the one cluster that has a copy.  Raises: BackupError."""
-    if not clusters:
-        raise BackupError(f"{name}: no copy is there; give the prefix of kawal.remote.store")
-    if len(clusters) > 1:
-        raise BackupError(
-            f"{name}: several clusters have copies there; name one with --cluster: {', '.join(clusters)}"
-        )
-    return clusters[0]
+def _moment_ms(text: str | None) -> int | None:
+    """Return a moment in milliseconds since 1970; without a time zone it is UTC.  Raises: UsageError."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--at {text!r} is not a time such as 2026-11-22T02:00:00Z") from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return int(moment.timestamp() * 1000)
 
 
 def _find(disk: Disk, path: str) -> str:

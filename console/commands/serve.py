@@ -6,6 +6,7 @@ import argparse
 import gc
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("serve", "serve on 127.0.0.1:9092, data in ./data"),
             ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
             ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
+            ("serve --workers 4", "four processes, on ports 9092 to 9095, for more than one core"),
             ("serve --config server.properties", "serve as Kafka did by the same file"),
             (
                 "serve --config kawal.toml --add-user admin --password-file secret",
@@ -61,6 +63,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve.  Raises: CommandError when the server cannot start."""
+    return serve(arguments)
+
+
+def serve(arguments: argparse.Namespace, *, took_over: bool = False) -> int:
+    """Serve; `took_over`: as the standby that has just ended the server before.  Raises: as `run`."""
     loaded = loaded_config(arguments)
     for warning in loaded.warnings:
         print(f"kawal: warning: {warning}", file=sys.stderr)
@@ -79,7 +86,12 @@ def run(arguments: argparse.Namespace) -> int:
         users = None
         if arguments.add_user is not None:
             users = _first_user(arguments.add_user, arguments.password_file)
-        return main(
+        kind: Callable[..., int] = partial(main, took_over=took_over)
+        if loaded.config.kawal_workers > 1:
+            from broker.server.supervisor import supervise  # not needed by one process
+
+            kind = supervise
+        return kind(
             loaded.config, ready=_announce, load=load, users=users, console=_console_program(arguments)
         )
     except (StartError, StoreError, DiskError) as error:

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 from console.client import add_bootstrap
-from console.errors import OK
 from console.group_rows import SUBSCRIPTION_COLUMNS, read_groups
 from console.help import describe
+from console.silence import told_of
 from console.tables import Cell, table
 
 SHOWN = (
@@ -47,16 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the progress."""
-    rows = [
-        row
-        for row in read_groups(arguments.bootstrap, arguments.group).subscriptions
-        if arguments.topic is None or row["topic"] in arguments.topic
-    ]
+    found = read_groups(arguments.bootstrap, arguments.group)
+    rows = [row for row in found.subscriptions if arguments.topic is None or row["topic"] in arguments.topic]
     if arguments.json:
         print(json.dumps([{name: row[name] for name in SUBSCRIPTION_COLUMNS} for row in rows], indent=2))
     else:
         print(progress_table(rows) if rows else "no subscriptions")
-    return OK
+    return told_of(found.silent)
 
 
 def progress_table(rows: list[dict[str, Any]]) -> str:

@@ -71,6 +71,11 @@ class Facts:
         """The user id this process runs as."""
         return os.geteuid()
 
+    @property
+    def cores(self) -> int:
+        """The number of processors that the process may use."""
+        return len(os.sched_getaffinity(0))
+
     def open_files_max(self) -> int:
         """Return how many files a process may open once it has raised its limit as far as it may."""
         return resource.getrlimit(resource.RLIMIT_NOFILE)[1]

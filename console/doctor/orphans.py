@@ -11,7 +11,8 @@ from broker.config.config import Config
 from console.doctor.finding import Finding, ok, warning
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk
-from wal.store import MARKER, META, vnode_path, vnodes_in
+from wal.store import META, vnode_path, vnodes_in
+from wal.store_marker import MARKER
 from wal.stored_streams import stored_streams
 
 

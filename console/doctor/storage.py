@@ -10,7 +10,8 @@ from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from wal.disk import Disk, DiskError
 from wal.errors import StoreError
-from wal.store import LOCK, MARKER, STORE_FORMAT, marker_format, read_marker, vnodes_in
+from wal.store import LOCK, vnodes_in
+from wal.store_marker import MARKER, STORE_FORMAT, marker_format, read_marker
 
 VOLATILE = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 DISTANT = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"})
@@ -67,7 +68,7 @@ def _check_content(facts: Facts, disk: Disk, path: str) -> Iterator[Finding]:
         return
     owner = f"cluster {identity.cluster_id}, node {identity.node_id}"
     yield ok("directory", f"{path} has format {version}, {owner}, {logs} logs")
-    if version != STORE_FORMAT:
+    if version < STORE_FORMAT:
         text = f"the first start converts it to format {STORE_FORMAT}, which older versions refuse"
         yield warning("directory", text, "make a backup first, if you may want to go back")
     holder = facts.lock_holder(f"{path}/{LOCK}")

@@ -107,8 +107,9 @@ class GroupCopies:
 
         Raises: CommandError.
         """
-        listed = self._source.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5)
-        for group_id in sorted(group.group_id for group in listed.groups):
+        request = ListGroupsRequest(states_filter=[], types_filter=[])
+        listed = [group for answer in self._source.ask_each(request, 5) for group in answer.groups]
+        for group_id in sorted(group.group_id for group in listed):
             found = progress_of(self._source, group_id)
             inside = {place: progress for place, progress in found.items() if place[0] in topics}
             if inside:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from console import admin
@@ -28,6 +29,11 @@ class Session:
     def ask(self, request: Any, version: int = 0) -> Any:
         """Send a request and return its answer.  Raises: CommandError."""
         return admin.ask(self.bootstrap, request, version)
+
+    def ask_each(self, request: Any, version: int) -> Iterator[Any]:
+        """Send a request to each broker, and yield their answers.  Raises: CommandError."""
+        for address in admin.addresses(self.bootstrap):
+            yield admin.ask(address, request, version)
 
     def topics(self, names: list[str] | None = None) -> list[TopicResult]:
         """Return what is known of these topics, or of all.  Raises: CommandError."""

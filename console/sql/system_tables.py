@@ -10,13 +10,15 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from console.database_admin import do, setting_of
+from console import database_admin
+from console.database_admin import setting_of
 from console.errors import UsageError
 from console.group_rows import read_groups
+from console.silence import check_whole
 from console.sql.results import Result
 from console.sql.session import Session
 from console.sql.sub_tables import read_sub_tables
-from protocol.messages.kawal_databases import DatabaseAction, DatabaseResult
+from protocol.messages.kawal_databases import DatabaseResult
 from protocol.messages.kawal_topics import TopicResult
 from protocol.messages.list_groups import ListGroupsRequest
 from views.columns import Columns, parse_columns
@@ -65,7 +67,9 @@ def _schema(topic: TopicResult) -> list[dict[str, str]] | None:
 
 
 def _subscriptions(session: Session) -> Rows:
-    for row in read_groups(session.bootstrap).subscriptions:
+    rows = read_groups(session.bootstrap)
+    check_whole(rows.silent)
+    for row in rows.subscriptions:
         yield (
             row["topic"],
             row["group"],
@@ -84,7 +88,9 @@ def _subscriptions(session: Session) -> Rows:
 
 
 def _consumers(session: Session) -> Rows:
-    for row in read_groups(session.bootstrap).consumers:
+    rows = read_groups(session.bootstrap)
+    check_whole(rows.silent)
+    for row in rows.consumers:
         yield (
             row["consumer"],
             row["group"],
@@ -103,14 +109,17 @@ def _consumers(session: Session) -> Rows:
 
 
 def _groups(session: Session) -> Rows:
-    answer = session.ask(ListGroupsRequest(states_filter=[], types_filter=[]), 5)
-    for group in sorted(answer.groups, key=lambda group: group.group_id):
+    request = ListGroupsRequest(states_filter=[], types_filter=[])
+    found = [group for answer in session.ask_each(request, 5) for group in answer.groups]
+    for group in sorted(found, key=lambda group: group.group_id):
         yield group.group_id, group.group_type, group.group_state, group.protocol_type
 
 
 def described(session: Session) -> list[DatabaseResult]:
-    """Return all databases."""
-    return do(session.bootstrap, DatabaseAction.DESCRIBE, None)
+    """Return all databases.  Raises: CommandError."""
+    results, silent = database_admin.described(session.bootstrap, None)
+    check_whole(silent)
+    return results
 
 
 def _databases(session: Session) -> Rows:
@@ -126,8 +135,8 @@ def _databases(session: Session) -> Rows:
             database.topic_count,
             1,
             setting_of(database, "precision"),
-            2 if durability == "disk" else 1,
-            0 if durability == "disk" else int(setting_of(database, "flush.ms") or 0),
+            1 if durability == "os" else 2,
+            int(setting_of(database, "flush.ms") or 0) if durability == "os" else 0,
             retention_ms if retention_ms < 0 else retention_ms // 1000,
             retention_bytes if retention_bytes < 0 else retention_bytes // 1024,
             database.view_count,

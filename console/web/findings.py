@@ -1,6 +1,7 @@
 """The findings of `kawal doctor` about the gateway that has started this console.
 
-Nothing is written here: the disk is not measured, as a page that is only looked at changes nothing.
+Nothing is written here: disk and object store are not measured, as a page that is only looked at changes
+nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def gateway_findings(bootstrap: str, flags: tuple[str, ...]) -> list[Finding]:
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_flags(parser)
     try:
-        findings = list(findings_of(parser.parse_args(flags), Facts(), _unmeasured))
+        findings = list(findings_of(parser.parse_args(flags), Facts(), _unmeasured, _unmeasured))
     except CommandError as error:
         # It was changed since the gateway read it.
         return [problem("configuration", str(error), "mend it: the next start would fail")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from console.admin import ask, check
+from console.admin import addresses, ask, check
 from console.wire import NotKawal
 from console.wire import ask as ask_server
 from protocol.messages.kawal_groups import KawalGroupsRequest, SubscriptionInfo
@@ -36,15 +36,19 @@ class GroupRow(NamedTuple):
 
 
 def groups_of(bootstrap: str) -> list[GroupName]:
-    """Return all groups by their name.  Raises: CommandError."""
+    """Return the groups of all brokers by their name.  Raises: CommandError."""
+    return sorted(name for address in addresses(bootstrap) for name in _groups_at(address))
+
+
+def _groups_at(address: str) -> Iterator[GroupName]:
+    """Yield the groups that a broker coordinates."""
     try:
-        answer = ask_server(bootstrap, ListGroupsRequest(), TYPES_VERSION)
+        answer = ask_server(address, ListGroupsRequest(), TYPES_VERSION)
     except NotKawal:
-        answer = ask(bootstrap, ListGroupsRequest(), STATES_VERSION)
+        answer = ask(address, ListGroupsRequest(), STATES_VERSION)
     check(answer.error_code, None, "listing the groups")
-    return sorted(
-        GroupName(group.group_id, group.group_type.lower(), group.group_state) for group in answer.groups
-    )
+    for group in answer.groups:
+        yield GroupName(group.group_id, group.group_type.lower(), group.group_state)
 
 
 def progress_of(bootstrap: str, groups: Sequence[GroupName]) -> tuple[list[GroupRow], bool]:

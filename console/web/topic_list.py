@@ -56,13 +56,16 @@ def cluster_of(bootstrap: str) -> Cluster:
         f"{f'[{broker.host}]' if ':' in broker.host else broker.host}:{broker.port}"
         for broker in answer.brokers
     ]
-    return Cluster(brokers, answer.controller_id, topics, _groups(bootstrap))
+    # The address of the only broker is the one by which it is known to be reached.
+    asked = brokers if len(brokers) > 1 else [bootstrap]
+    return Cluster(brokers, answer.controller_id, topics, _groups(asked))
 
 
-def _groups(bootstrap: str) -> int | None:
+def _groups(brokers: list[str]) -> int | None:
     try:
-        found = ask(bootstrap, ListGroupsRequest(), GROUPS_VERSION)
-        check(found.error_code, None, "listing the groups")
+        found = [ask(address, ListGroupsRequest(), GROUPS_VERSION) for address in brokers]
+        for answer in found:
+            check(answer.error_code, None, "listing the groups")
     except CommandError:
         return None  # a user who may not list groups still sees topics
-    return len(found.groups)
+    return sum(len(answer.groups) for answer in found)

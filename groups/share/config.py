@@ -15,6 +15,9 @@ class ShareConfig:
     share_coordinator_snapshot_update_records_per_snapshot: int = 500
     """The changes of a share-partition after which its whole state is stored again. 0 or more."""
 
+    kawal_share_states_max_bytes: int = 96 << 20
+    """Memory for all share-partitions, without their records in flight."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupConfig:

@@ -2,7 +2,8 @@
 
 It is a pure state machine like the group coordinator (groups/coordinator.py), with the same driver. Kafka
 keeps the records in flight beside the partition's leader, and sends their states to a coordinator (APIs 83 to
-87); here both are one, on one node.
+87). Here both are one, beside the partition's leader; the driver has records stored by the node that leads
+their partition of __share_group_state, and that node keeps what is stored, unserved.
 
     initialize(key, start)            makes a share-partition; every other method needs it
     acquire(key, …)                   gives records to a member, until their lock runs out
@@ -58,23 +59,26 @@ class ShareCoordinator:
         topics: Topics,
         limits: Callable[[str], Limits],
         wall_ms: Callable[[int], int],
+        leads: Callable[[ShareKey], bool] = lambda _: True,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
-        `limits(group_id)` returns the settings of a group that bound its deliveries, at every use.
+        `limits(group_id)` returns the settings of a group that bound its deliveries, at every use; `leads` as
+        in ShareTable.
         """
         self._topics = topics
-        self._table = ShareTable(config, limits, wall_ms)
+        self.table = ShareTable(config, limits, wall_ms, leads)
+        """All share-partitions, for what keeps the states of those that other nodes serve."""
 
     def _at(self, now_ms: int) -> ShareTable:
-        self._table.now_ms = now_ms
-        return self._table
+        self.table.now_ms = now_ms
+        return self.table
 
     # --- the driver's side ----------------------------------------------------------------------------------
 
     def take_effects(self) -> list[Effects]:
         """Return what must be appended now, in this order."""
-        return self._table.journal.take()
+        return self.table.journal.take()
 
     def durable(self, effects: Effects, now_ms: int) -> None:
         """Report that the records of `effects`, and all before them in their partition, are on the disk."""
@@ -92,42 +96,42 @@ class ShareCoordinator:
 
     def take_internal_errors(self) -> list[InternalError]:
         """Return the errors of our own in timers; the partitions that they name are replayed."""
-        errors, self._table.internal_errors = self._table.internal_errors, []
+        errors, self.table.internal_errors = self.table.internal_errors, []
         return errors
 
     def next_deadline(self) -> int | None:
         """Return the monotonic moment of the next `tick`; it may be early, never late."""
-        return self._table.timers.next_deadline()
+        return self.table.timers.next_deadline()
 
     def configure(self, config: ShareConfig) -> None:
         """Use other settings from now on; the number of partitions must stay the same."""
-        count = self._table.config.share_coordinator_state_topic_num_partitions
+        count = self.table.config.share_coordinator_state_topic_num_partitions
         assert config.share_coordinator_state_topic_num_partitions == count
-        self._table.config = config
+        self.table.config = config
 
     def take_freed(self) -> list[ShareKey]:
         """Return the share-partitions that may have become acquirable since the last call."""
-        return self._table.take_freed()
+        return self.table.take_freed()
 
     def take_archiving(self) -> list[ShareKey]:
         """Return the share-partitions with records that have begun to wait for dead letters since then."""
-        return self._table.take_archiving()
+        return self.table.take_archiving()
 
     def counts_of(self, group_id: str) -> GroupCounts:
         """Return the counters of a group, for reading."""
-        return self._table.counts_of(group_id)
+        return self.table.counts_of(group_id)
 
     def topics_changed(
         self, now_ms: int, *, created: Collection[str], deleted: Collection[str], grown: Collection[str]
     ) -> None:
         """Forget the share-partitions of deleted topics."""
         if deleted:
-            self._forget_missing_topics(self._at(now_ms), list(self._table.shares.values()))
+            self._forget_missing_topics(self._at(now_ms), list(self.table.shares.values()))
 
     def _forget_missing_topics(self, table: ShareTable, shares: Sequence[Share]) -> None:
         for share in shares:
             if share.key.topic_id not in self._topics.by_id and share.home in table.loaded:
-                table.delete(share, no_answer)
+                table.drop(share)
 
     # --- loading --------------------------------------------------------------------------------------------
 
@@ -136,8 +140,12 @@ class ShareCoordinator:
 
         Raises: ProtocolError.
         """
-        self._table.replay(partition, key, value)
+        self.table.replay(partition, key, value)
         return ()
+
+    def needs_module(self, _key: bytes | memoryview) -> str:
+        """Return "": all modules are there."""
+        return ""
 
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
@@ -155,6 +163,10 @@ class ShareCoordinator:
             self._forget_missing_topics(table, table.of_partition(partition))
             table.loaded_partition(partition)
 
+    def leave_to_others(self, partitions: Collection[int]) -> None:
+        """Have what is written to these partitions stored by other nodes, which lead them."""
+        self.table.elsewhere = frozenset(partitions)
+
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; acknowledgements on their way are refused."""
         table = self._at(now_ms)
@@ -165,14 +177,14 @@ class ShareCoordinator:
 
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served; one with records that cannot be read is not."""
-        return partition in self._table.loaded
+        return partition in self.table.loaded
 
     def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
         """Yield the present state of a partition in lists, each to be appended before the next step.
 
         A share-partition counts as many records as it has ranges: a list takes no longer for them.
         """
-        table = self._table
+        table = self.table
         records: list[EncodedRecord] = []
         size = 0
         for key in [share.key for share in table.of_partition(partition)]:
@@ -191,40 +203,41 @@ class ShareCoordinator:
 
     def find(self, key: ShareKey) -> SharePartition | None:
         """Return a share-partition, for reading, if it exists.  Raises: NotLoaded."""
-        share = self._table.find(key)
+        share = self.table.find(key)
         return None if share is None else share.partition
 
     def known(self, key: ShareKey) -> SharePartition:
         """Return a share-partition that exists, for reading.  Raises: NotLoaded, GroupNotFound."""
-        return self._table.known(key).partition
+        return self.table.known(key).partition
 
     def partition_of(self, key: ShareKey) -> int:
         """Return the partition of __share_group_state that holds a share-partition."""
-        known = self._table.shares.get(key)
-        return self._table.partition(key) if known is None else known.home
+        known = self.table.shares.get(key)
+        return self.table.partition(key) if known is None else known.home
 
     def keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group."""
-        return self._table.of_group(group_id)
+        return self.table.of_group(group_id)
 
     def all_keys_of(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group, of which none is still to be loaded.  Raises: NotLoaded."""
-        table = self._table
+        table = self.table
         if len(table.loaded) < table.config.share_coordinator_state_topic_num_partitions:
             raise NotLoaded
         return table.of_group(group_id)
 
     def held_by(self, group_id: str, member_id: str) -> int:
         """Return the number of records that a member has, in all partitions."""
-        shares = self._table.shares
-        return sum(
-            shares[key].partition.held_by(member_id)
-            for key in self._table.of_group(group_id)
-            if key in shares
-        )
+        shares, keys = self.table.shares, self.table.of_group(group_id)
+        return sum(shares[key].partition.held_by(member_id) for key in keys if key in shares)
+
+    @property
+    def room(self) -> int:
+        """The number of share-partitions that may be made yet."""
+        return self.table.room
 
     def initialize(self, key: ShareKey, start: int, answer: Answer, now_ms: int) -> None:
-        """Make a share-partition that begins at an offset, unless there is one.  Raises: NotLoaded."""
+        """Make a share-partition that begins at an offset, unless there is one.  Raises: GroupError."""
         table = self._at(now_ms)
         known = table.find(key)
         if known is not None:
@@ -349,7 +362,7 @@ class ShareCoordinator:
 
         Raises: NotLoaded.
         """
-        share = self._table.find(key)
+        share = self.table.find(key)
         return [] if share is None else list(share.partition.archiving())
 
     def best(self, key: ShareKey, member_id: str, now_ms: int) -> tuple[int, int] | None:

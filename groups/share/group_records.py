@@ -26,13 +26,22 @@ from groups.share.record_schemas import (
     ShareGroupTargetAssignmentMemberValue,
     ShareGroupTargetAssignmentMetadataValue,
     TopicPartitions,
-    TopicPartitionsInfo,
+)
+from groups.sorted_names import to_write
+from groups.topic_entries import (
+    NO_TAGS,
+    array_of,
+    ids_of,
+    name_entry,
+    partitions_entry,
+    topic_entries,
 )
 from protocol.errors import Malformed
 from protocol.wire import decode, encode, joined
 
 _INT16: Final = packing.Struct(">h")
 _VERSION: Final = 0
+_CURRENT_HEAD: Final = packing.Struct(">iib")
 _STABLE: Final = 0
 """The state of every member: nothing is revoked in a share group."""
 
@@ -150,7 +159,7 @@ def encode_share_record(key: ShareGroupKey, value: Any) -> EncodedRecord:
     encoded = _INT16.pack(kind) + joined(encode(schema, _VERSION))
     if value is None:
         return encoded, None
-    return encoded, _INT16.pack(_VERSION) + joined(encode(encoder(value), _VERSION))
+    return encoded, _INT16.pack(_VERSION) + encoder(value)
 
 
 # --- values -------------------------------------------------------------------------------------------------
@@ -161,47 +170,46 @@ def _member(value: ShareGroupMemberMetadataValue) -> ShareMember:
     return ShareMember(value.client_id, value.client_host, topics, value.rack_id)
 
 
-def _member_schema(value: ShareMember) -> ShareGroupMemberMetadataValue:
-    return ShareGroupMemberMetadataValue(
+def _member_bytes(value: ShareMember) -> bytes:
+    schema = ShareGroupMemberMetadataValue(
         rack_id=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,
-        subscribed_topic_names=list(value.topics),
+        subscribed_topic_names=to_write(value.topics),
     )
+    return joined(encode(schema, _VERSION))
 
 
 def _epoch(value: ShareGroupMetadataValue) -> GroupEpoch:
     return GroupEpoch(value.epoch, value.metadata_hash)
 
 
-def _epoch_schema(value: GroupEpoch) -> ShareGroupMetadataValue:
-    return ShareGroupMetadataValue(epoch=value.epoch, metadata_hash=value.metadata_hash)
+def _epoch_bytes(value: GroupEpoch) -> bytes:
+    schema = ShareGroupMetadataValue(epoch=value.epoch, metadata_hash=value.metadata_hash)
+    return joined(encode(schema, _VERSION))
 
 
 def _target_epoch(value: ShareGroupTargetAssignmentMetadataValue) -> TargetEpoch:
     return TargetEpoch(value.assignment_epoch, value.assignment_timestamp)
 
 
-def _target_epoch_schema(value: TargetEpoch) -> ShareGroupTargetAssignmentMetadataValue:
-    return ShareGroupTargetAssignmentMetadataValue(
+def _target_epoch_bytes(value: TargetEpoch) -> bytes:
+    schema = ShareGroupTargetAssignmentMetadataValue(
         assignment_epoch=value.epoch, assignment_timestamp=value.timestamp_ms
     )
+    return joined(encode(schema, _VERSION))
 
 
 def _assignment(topics: list[TopicPartitions]) -> Assignment:
     return {topic.topic_id: frozenset(topic.partitions) for topic in topics}
 
 
-def _topics(value: Assignment) -> list[TopicPartitions]:
-    return [TopicPartitions(topic_id=topic_id, partitions=sorted(found)) for topic_id, found in value.items()]
-
-
 def _target(value: ShareGroupTargetAssignmentMemberValue) -> Assignment:
     return _assignment(value.topic_partitions)
 
 
-def _target_schema(value: Assignment) -> ShareGroupTargetAssignmentMemberValue:
-    return ShareGroupTargetAssignmentMemberValue(topic_partitions=_topics(value))
+def _target_bytes(value: Assignment) -> bytes:
+    return topic_entries(value) + NO_TAGS
 
 
 def _current(value: ShareGroupCurrentMemberAssignmentValue) -> ShareCurrent:
@@ -209,13 +217,9 @@ def _current(value: ShareGroupCurrentMemberAssignmentValue) -> ShareCurrent:
     return ShareCurrent(value.member_epoch, value.previous_member_epoch, assigned)
 
 
-def _current_schema(value: ShareCurrent) -> ShareGroupCurrentMemberAssignmentValue:
-    return ShareGroupCurrentMemberAssignmentValue(
-        member_epoch=value.epoch,
-        previous_member_epoch=value.previous_epoch,
-        state=_STABLE,
-        assigned_partitions=_topics(value.assigned),
-    )
+def _current_bytes(value: ShareCurrent) -> bytes:
+    head = _CURRENT_HEAD.pack(value.epoch, value.previous_epoch, _STABLE)
+    return head + topic_entries(value.assigned) + NO_TAGS
 
 
 def _initialized(value: ShareGroupStatePartitionMetadataValue) -> Initialized:
@@ -226,15 +230,15 @@ def _initialized(value: ShareGroupStatePartitionMetadataValue) -> Initialized:
     }
 
 
-def _initialized_schema(value: Initialized) -> ShareGroupStatePartitionMetadataValue:
-    return ShareGroupStatePartitionMetadataValue(
-        initializing_topics=[],
-        initialized_topics=[
-            TopicPartitionsInfo(topic_id=topic_id, topic_name=topic.name, partitions=sorted(topic.partitions))
-            for topic_id, topic in value.items()
-        ],
-        deleting_topics=[],
+def _initialized_bytes(value: Initialized) -> bytes:
+    made = {indexes: partitions_entry(indexes) for indexes in {topic.partitions for topic in value.values()}}
+    parts = (
+        part
+        for topic_id, topic in zip(ids_of(value), value.values(), strict=True)
+        for part in (topic_id, name_entry(topic.name), made[topic.partitions])
     )
+    # None is being initialized, none deleted.
+    return array_of(0, ()) + array_of(len(value), parts) + array_of(0, ()) + NO_TAGS
 
 
 def _int16(data: bytes | memoryview, field: str) -> int:
@@ -255,11 +259,11 @@ _DECODERS: Final[Mapping[int, tuple[type[Any], type[Any], Callable[[Any], Any]]]
     15: (ShareStatesKey, ShareGroupStatePartitionMetadataValue, _initialized),
 }
 
-_ENCODERS: Final[Mapping[type[Any], tuple[int, Callable[[Any], object]]]] = {
-    ShareMemberKey: (10, _member_schema),
-    ShareEpochKey: (11, _epoch_schema),
-    ShareTargetEpochKey: (12, _target_epoch_schema),
-    ShareTargetKey: (13, _target_schema),
-    ShareCurrentKey: (14, _current_schema),
-    ShareStatesKey: (15, _initialized_schema),
+_ENCODERS: Final[Mapping[type[Any], tuple[int, Callable[[Any], bytes]]]] = {
+    ShareMemberKey: (10, _member_bytes),
+    ShareEpochKey: (11, _epoch_bytes),
+    ShareTargetEpochKey: (12, _target_epoch_bytes),
+    ShareTargetKey: (13, _target_bytes),
+    ShareCurrentKey: (14, _current_bytes),
+    ShareStatesKey: (15, _initialized_bytes),
 }

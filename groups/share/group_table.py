@@ -9,6 +9,7 @@ with GroupChanges(table, group_id) as changes:
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import TracebackType
 from typing import Any
 
@@ -81,7 +82,7 @@ class ShareGroups:
             partitions = count(group.current_of(key.member_id).assigned)
             memory.count(group_id, key, ADDRESS_UNKNOWN, ASSIGNED_BYTES * partitions)
         elif isinstance(key, ShareStatesKey):
-            partitions = sum(len(topic.partitions) for topic in group.initialized.values())
+            partitions = sum(map(len, map(attrgetter("partitions"), group.initialized.values())))
             memory.count(group_id, key, ADDRESS_UNKNOWN, ASSIGNED_BYTES * partitions)
 
     def check_room(self, key: ShareMemberKey, member: ShareMember) -> None:
@@ -127,10 +128,15 @@ class GroupChanges:
             for undo in reversed(self._undo):
                 undo()
 
-    def put(self, key: ShareGroupKey, value: Any) -> None:
-        """Apply a record and write it."""
+    @property
+    def context(self) -> Context:
+        """The state of the coordinator."""
+        return self._groups.context
+
+    def put(self, key: ShareGroupKey, value: Any, encoded: EncodedRecord | None = None) -> None:
+        """Apply a record and write it; `encoded`: its bytes, if they are made already."""
         self._undo.append(self._groups.replay(key, value))
-        self._records.append(encode_share_record(key, value))
+        self._records.append(encoded or encode_share_record(key, value))
 
     def on_undo(self, undo: Undo) -> None:
         """Run `undo` when the changes are undone, after the undo steps of later changes."""

@@ -7,6 +7,7 @@ from groups.errors import FencedMemberEpoch, InvalidRequest
 from groups.share.group_records import ShareMember
 from groups.share.sessions import MEMBER_ID_CHARS_MAX
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
+from groups.sorted_names import sorted_names
 from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages import share_group_heartbeat as messages
@@ -58,7 +59,7 @@ def wanted_by(request: ShareGroupHeartbeatRequest, client: Client, known: ShareM
     topics = () if known is None else known.topics
     rack_id = None if known is None else known.rack_id
     if request.subscribed_topic_names is not None:
-        topics = tuple(sorted(set(request.subscribed_topic_names)))
+        topics = sorted_names(request.subscribed_topic_names)
     if request.rack_id is not None:
         rack_id = request.rack_id
     return ShareMember(client.client_id, client.host, topics, rack_id)

@@ -15,22 +15,22 @@ Source: KIP-932; Kafka 4.3's GroupMetadataManager.shareGroupHeartbeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Mapping
 from itertools import filterfalse
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from groups.assignment import NOTHING
+from groups.assignment_task import NAMES_AT_ONCE
 from groups.changes import nobody, nothing
-from groups.consumer_target import metadata_hash
+from groups.consumer_target import NOT_ASSIGNED_HERE, metadata_hash
 from groups.context import Context
 from groups.errors import GroupError, GroupFull, GroupNotFound, UnknownMember
 from groups.record_keys import GroupEpoch
+from groups.share.beat import Reply, ShareBeat
 from groups.share.config import ShareGroupConfig
-from groups.share.gates import holds_back, share_withheld
+from groups.share.gates import holds_back
 from groups.share.group_records import (
     InitializedTopic,
-    ShareCurrent,
     ShareCurrentKey,
     ShareEpochKey,
     ShareMemberKey,
@@ -38,7 +38,9 @@ from groups.share.group_records import (
     ShareTargetKey,
 )
 from groups.share.group_table import GroupChanges, ShareGroups
-from groups.share.heartbeat import check_epoch, check_request, on_the_wire, refused, wanted_by
+from groups.share.heartbeat import check_epoch, check_request, refused, wanted_by
+from groups.share.looking import Look, needs_thread
+from groups.share.noting import StatesNote, joined, missing_states
 from groups.share.share_group import JOINING_EPOCH, LEAVING_EPOCH, ShareGroup
 from groups.share.targets import assign_when_due
 from groups.timers import TimerKey
@@ -46,7 +48,8 @@ from groups.topics import Client
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
-Reply = Callable[[ShareGroupHeartbeatResponse], None]
+STATES_AT_ONCE: Final = 500
+"""The topics with states whose record is written without a thread, in 2 ms."""
 
 
 class InitOrder(NamedTuple):
@@ -86,30 +89,65 @@ class ShareMembership:
         return orders
 
     def initialized(self, order: InitOrder, now_ms: int) -> None:
-        """Assign partitions whose states are durable, and answer the heartbeats that waited for them."""
+        """Assign partitions whose states are durable, and answer the heartbeats that waited for them.
+
+        Of very many a thread does the most, as `note` tells.
+        """
         group = self._loaded(order.group_id, now_ms)
         if group is None:
             return
-        made: dict[UUID, set[int]] = {}
-        for topic_id, partition in order.partitions:
-            made.setdefault(topic_id, set()).add(partition)
         known = self._context.topics.by_id
-        states = self._kept(group)
-        for topic_id, partitions in made.items():
-            # Each look-up of an id runs a function of Python.
-            topic = known.get(topic_id)
-            if topic is not None:
-                before = states.get(topic_id)
-                both = partitions if before is None else partitions | before.partitions
-                states[topic_id] = InitializedTopic(topic.name, frozenset(both))
+        ids = {topic_id for topic_id, _ in order.partitions}
+        names = {topic_id: known[topic_id].name for topic_id in ids if topic_id in known}
         with GroupChanges(self.table, group.group_id) as changes:
             # If this is lost, the states are ordered again.
             changes.on_undo(group.make_stale)
+            states = joined(self._kept(group), order.partitions, names)
             changes.put(ShareStatesKey(group.group_id), states)
             self._bump(changes, group)
             assign_when_due(self.table, changes, group)
             changes.commit(nothing, nobody)
         # Members may have asked for other topics meanwhile.
+        group.make_stale()
+        self._go_on(group)
+
+    def has_many_states(self, group_id: str) -> bool:
+        """Whether a thread must write the record of the group's states."""
+        group = self.table.groups.get(group_id)
+        return group is not None and len(group.initialized) > STATES_AT_ONCE
+
+    def note(self, order: InitOrder, names: Mapping[UUID, str], now_ms: int) -> StatesNote | None:
+        """Begin to note states that are durable, in topics of these names; see noting.py.
+
+        None: there is no such group any more.
+        """
+        group = self._loaded(order.group_id, now_ms)
+        return None if group is None else StatesNote(group, order.partitions, names)
+
+    def noted(self, note: StatesNote, now_ms: int) -> bool:
+        """Store a note that is prepared; False: it is out of date."""
+        group = self._loaded(note.group.group_id, now_ms)
+        if group is None:
+            return True
+        if group is not note.group or group.initialized is not note.base:
+            return False
+        with GroupChanges(self.table, group.group_id) as changes:
+            changes.on_undo(group.make_stale)
+            changes.put(ShareStatesKey(group.group_id), note.states, note.encoded)
+            self._bump(changes, group)
+            changes.commit(nothing, nobody)
+        return True
+
+    def states_noted(self, group_id: str, now_ms: int) -> None:
+        """Assign the partitions of a note, and answer the heartbeats that waited for it."""
+        group = self._loaded(group_id, now_ms)
+        if group is None:
+            return
+        with GroupChanges(self.table, group_id) as changes:
+            if group.epoch != group.target_epoch:
+                assign_when_due(self.table, changes, group)
+            changes.commit(nothing, nobody)
+        # Members may have asked for other topics meanwhile, and topics may have been deleted.
         group.make_stale()
         self._go_on(group)
 
@@ -201,7 +239,7 @@ class ShareMembership:
                 assign_when_due(self.table, changes, group)
             if group.is_stale or holds_back(self._context, group):
                 self._refresh(changes, group, is_counted=subscribes)
-            beat = _Beat(self, request, reply)
+            beat = ShareBeat(self.table, self.config, request, reply)
             self._start_session(group_id, member_id)
             holder = group.assigning if group.waiting is None else group.waiting
             if holder is not None:
@@ -283,6 +321,13 @@ class ShareMembership:
 
         `is_counted`: a change was counted in this step, with the topics as they are.
         """
+        if needs_thread(self._context, group):
+            if group.waiting is None:
+                group.is_stale = False
+                changes.on_undo(group.make_stale)
+                group.waiting = []
+                Look(self._context, group).begin(self._looked)
+            return
         group.is_stale = False
         changes.on_undo(group.make_stale)
         states = self._kept(group)
@@ -291,14 +336,48 @@ class ShareMembership:
         if not is_counted and metadata_hash(self._context, frozenset(group.names)) != group.metadata_hash:
             self._bump(changes, group)
             assign_when_due(self.table, changes, group)
-        missing = tuple(self._missing(group))
+        missing = tuple(missing_states(self._context, group))
         if missing and group.waiting is None:
             group.waiting = []
             self.orders.append(InitOrder(group.group_id, missing))
 
+    def _looked(self, look: Look, error: Exception | None) -> None:
+        """Act on what a thread has found of very many topics; the heartbeats wait until then."""
+        group = look.group
+        if self.table.groups.get(group.group_id) is not group or error is not None:
+            group.make_stale()
+            self._go_on(group)
+            if error is not None:
+                raise error
+            return
+        with GroupChanges(self.table, group.group_id) as changes:
+            changes.on_undo(group.make_stale)
+            if look.encoded is not None and group.initialized is look.base:
+                changes.put(ShareStatesKey(group.group_id), look.kept, look.encoded)
+            if not self._is_up_to_date(group, look.metadata_hash):
+                self._bump(changes, group)
+                assign_when_due(self.table, changes, group)
+            changes.commit(nothing, nobody)
+        if look.missing:
+            self.orders.append(InitOrder(group.group_id, look.missing))
+        else:
+            self._go_on(group)
+
+    def _is_up_to_date(self, group: ShareGroup, found: int) -> bool:
+        """Whether the group's very many topics, with this hash, are those of its epoch."""
+        if group.metadata_hash != NOT_ASSIGNED_HERE or not group.initialized:
+            # Without states there is nothing to assign; when they come, they count a change.
+            return found == group.metadata_hash or not group.initialized
+        if group.assigning is not None:
+            # A thread has looked at them, perhaps before a change: the next heartbeat compares.
+            group.is_stale = True
+        return group.epoch != group.target_epoch
+
     def _bump(self, changes: GroupChanges, group: ShareGroup) -> None:
         """Count a change."""
-        found = metadata_hash(self._context, frozenset(group.names))
+        found = NOT_ASSIGNED_HERE
+        if len(group.names) <= NAMES_AT_ONCE:
+            found = metadata_hash(self._context, frozenset(group.names))
         changes.put(ShareEpochKey(group.group_id), GroupEpoch(group.epoch + 1, found))
 
     def _kept(self, group: ShareGroup) -> dict[UUID, InitializedTopic]:
@@ -307,74 +386,6 @@ class ShareMembership:
         for topic_id in list(filterfalse(self._context.topics.by_id.__contains__, kept)):
             del kept[topic_id]
         return kept
-
-    def _missing(self, group: ShareGroup) -> Iterator[tuple[UUID, int]]:
-        known = self._context.topics.by_name
-        # Without a line of Python for names of no topics: a member may have 20,000.
-        for name in filter(known.__contains__, group.names):
-            topic = known[name]
-            held_back = share_withheld(self._context, group, name, topic.topic_id)
-            state = group.initialized.get(topic.topic_id)
-            there = held_back if state is None else held_back | state.partitions
-            if len(there) < topic.partition_count or not there.issuperset(range(topic.partition_count)):
-                for partition in range(topic.partition_count):
-                    if partition not in there:
-                        yield topic.topic_id, partition
-
-
-class _Beat:
-    """A heartbeat whose member is known, and what is still to be done for it."""
-
-    __slots__ = ("_answered", "_membership", "_reply", "_request")
-
-    def __init__(
-        self, membership: ShareMembership, request: ShareGroupHeartbeatRequest, reply: Reply
-    ) -> None:
-        self._membership = membership
-        self._request = request
-        self._reply = reply
-        self._answered = False
-
-    def refuse(self, code: ErrorCode) -> None:
-        """Answer with an error, unless there was an answer."""
-        self._answer(refused(code))
-
-    def _answer(self, response: ShareGroupHeartbeatResponse) -> None:
-        if not self._answered:
-            self._answered = True
-            self._reply(response)
-
-    def go_on(self) -> None:
-        """Do the rest now that the states are there, or could not be made."""
-        table, group_id = self._membership.table, self._request.group_id
-        group = table.groups.get(group_id)
-        if self._answered:
-            return
-        if group is None or self._request.member_id not in group.members:
-            self.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            return
-        if group.assigning is not None:
-            group.assigning.append(self.go_on)
-            return
-        with GroupChanges(table, group_id) as changes:
-            self.follow(changes, group)
-
-    def follow(self, changes: GroupChanges, group: ShareGroup) -> None:
-        """Bring the member to the target, and answer once that is stored."""
-        member_id = self._request.member_id
-        before = group.current_of(member_id)
-        target = group.target.get(member_id, NOTHING)
-        if before.epoch != group.target_epoch or before.assigned != target:
-            current = ShareCurrent(group.target_epoch, before.epoch, target)
-            changes.put(ShareCurrentKey(group.group_id, member_id), current)
-        response = ShareGroupHeartbeatResponse(
-            member_id=member_id,
-            member_epoch=group.current_of(member_id).epoch,
-            heartbeat_interval_ms=self._membership.config(group.group_id).group_share_heartbeat_interval_ms,
-        )
-        if self._request.member_epoch == JOINING_EPOCH or before.assigned != target:
-            response.assignment = on_the_wire(target)
-        changes.commit(lambda: self._answer(response), self.refuse)
 
 
 def _to_nobody(_: ShareGroupHeartbeatResponse) -> None:

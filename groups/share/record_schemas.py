@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from protocol.wire import ArrayOf, Int8, Int16, Int32, Int64, String, Uuid, message, struct, wire
+from protocol.wire import (
+    ArrayOf,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    String,
+    Uuid,
+    message,
+    prepare_written,
+    struct,
+    wire,
+)
 
 # --- __share_group_state ------------------------------------------------------------------------------------
 
@@ -138,3 +150,21 @@ class ShareGroupStatePartitionMetadataValue:
     initializing_topics: list[TopicPartitionsInfo] = wire(ArrayOf(TopicPartitionsInfo))
     initialized_topics: list[TopicPartitionsInfo] = wire(ArrayOf(TopicPartitionsInfo))
     deleting_topics: list[TopicInfo] = wire(ArrayOf(TopicInfo))
+
+
+prepare_written(
+    dict.fromkeys(
+        (
+            ShareStateKey,
+            ShareSnapshotValue,
+            ShareUpdateValue,
+            ShareGroupMemberMetadataValue,
+            ShareGroupMetadataValue,
+            ShareGroupTargetAssignmentMetadataValue,
+            ShareGroupTargetAssignmentMemberValue,
+            ShareGroupCurrentMemberAssignmentValue,
+            ShareGroupStatePartitionMetadataValue,
+        ),
+        (0,),
+    )
+)

@@ -12,11 +12,12 @@ from uuid import UUID
 from groups.context import Context
 from groups.describe import Steps
 from groups.effects import EncodedRecord
+from groups.share.beat import Reply
 from groups.share.config import ShareGroupConfig
 from groups.share.deletion import delete_progress, delete_share_group, empty_group, make_empty_group
 from groups.share.describe import describe_share_groups, list_share_groups
 from groups.share.loading import replay_share_record, share_snapshot
-from groups.share.membership import DeleteOrder, InitOrder, Reply, ShareMembership
+from groups.share.membership import DeleteOrder, InitOrder, ShareMembership
 from groups.share.share_group import ShareGroup
 from groups.topics import Client
 from protocol.error_codes import ErrorCode

@@ -116,18 +116,39 @@ class ShareGroup:
         return topic is not None and partition in topic.partitions
 
     def records(self) -> Iterator[tuple[ShareGroupKey, Any]]:
-        """Yield the records that make up the group."""
+        """Yield the records that make up the group; what changes meanwhile is shown as it is then."""
+        for key in self._keys():
+            value = self.value_of(key)
+            if value is not None:
+                yield key, value
+
+    def _keys(self) -> Iterator[ShareGroupKey]:
         group_id = self.group_id
-        for member_id, member in self.members.items():
-            yield ShareMemberKey(group_id, member_id), member
-        yield ShareEpochKey(group_id), GroupEpoch(self.epoch, self.metadata_hash)
-        for member_id, target in self.target.items():
-            yield ShareTargetKey(group_id, member_id), target
-        yield ShareTargetEpochKey(group_id), TargetEpoch(self.target_epoch, self.target_ms)
-        for member_id, current in self.current.items():
-            yield ShareCurrentKey(group_id, member_id), current
-        if self.initialized:
-            yield ShareStatesKey(group_id), self.initialized
+        for member_id in list(self.members):
+            yield ShareMemberKey(group_id, member_id)
+        yield ShareEpochKey(group_id)
+        for member_id in list(self.target):
+            yield ShareTargetKey(group_id, member_id)
+        yield ShareTargetEpochKey(group_id)
+        for member_id in list(self.current):
+            yield ShareCurrentKey(group_id, member_id)
+        yield ShareStatesKey(group_id)
+
+    def value_of(self, key: ShareGroupKey) -> Any:
+        """Return what a record says now; None if there is none."""
+        match key:
+            case ShareMemberKey():
+                return self.members.get(key.member_id)
+            case ShareEpochKey():
+                return GroupEpoch(self.epoch, self.metadata_hash)
+            case ShareTargetKey():
+                return self.target.get(key.member_id)
+            case ShareTargetEpochKey():
+                return TargetEpoch(self.target_epoch, self.target_ms)
+            case ShareCurrentKey():
+                return self.current.get(key.member_id)
+            case ShareStatesKey():
+                return self.initialized or None
 
     def replay(self, key: ShareGroupKey, value: Any) -> Undo:
         """Apply one record and return what undoes it."""

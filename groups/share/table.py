@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from groups.context import InternalError
 from groups.effects import Done, EncodedRecord, Journal, Undo
-from groups.errors import GroupNotFound, NotLoaded, append_error
+from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator, NotLoaded, append_error
 from groups.share.config import ShareConfig
 from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits
@@ -37,6 +37,9 @@ EXPIRED_PER_TICK: Final = 500
 """The ranges whose locks run out at a time, in 2 to 3 ms: a share-partition can have 10,000 that were
 acquired at one moment."""
 
+SHARE_BYTES: Final = 1_200
+"""The memory of a share-partition without records in flight (measured, with its place in tables)."""
+
 LEADER_EPOCH: Final = 0
 """The epoch of the partition's leader in records: a stream stays on its node."""
 
@@ -44,13 +47,22 @@ LEADER_EPOCH: Final = 0
 class Share:
     """One share-partition in the table, and how far its records have come."""
 
-    __slots__ = ("created_ms", "epoch", "home", "key", "partition", "timer", "updates")
+    __slots__ = ("created_ms", "epoch", "home", "is_kept", "key", "partition", "timer", "updates")
 
     def __init__(
-        self, key: ShareKey, partition: SharePartition, *, home: int, epoch: int, created_ms: int
+        self,
+        key: ShareKey,
+        partition: SharePartition,
+        *,
+        home: int,
+        epoch: int,
+        created_ms: int,
+        is_kept: bool = False,
     ) -> None:
         self.key = key
         self.partition = partition
+        # Whether another node leads its partition: it serves it, and only what it has stored is here.
+        self.is_kept = is_kept
         # The partition of __share_group_state that holds it.
         self.home = home
         # The number of its last snapshot, and the changes that were written since.
@@ -64,16 +76,24 @@ class ShareTable:
     """All share-partitions by name; one for each coordinator."""
 
     def __init__(
-        self, config: ShareConfig, limits: Callable[[str], Limits], wall_ms: Callable[[int], int]
+        self,
+        config: ShareConfig,
+        limits: Callable[[str], Limits],
+        wall_ms: Callable[[int], int],
+        leads: Callable[[ShareKey], bool],
     ) -> None:
+        """`leads(key)` tells whether this node leads a share-partition's partition, or no node does."""
         self.config = config
         self.limits = limits
+        self._leads = leads
         self._wall_ms = wall_ms
         self.now_ms = 0
         self.shares: dict[ShareKey, Share] = {}
         self._by_home: dict[int, dict[ShareKey, Share]] = {}
         self._by_group: dict[str, dict[ShareKey, None]] = {}
         self.loaded: set[int] = set()
+        # Those that another node leads: it stores what this node writes to them.
+        self.elsewhere: Collection[int] = frozenset()
         self.journal = Journal()
         self.timers = Timers()
         self.internal_errors: list[InternalError] = []
@@ -87,23 +107,30 @@ class ShareTable:
         """Return the partition of __share_group_state that holds a share-partition."""
         return state_partition(key, self.config.share_coordinator_state_topic_num_partitions)
 
+    @property
+    def room(self) -> int:
+        """The number of share-partitions for which there is memory yet."""
+        return max(0, self.config.kawal_share_states_max_bytes // SHARE_BYTES - len(self.shares))
+
     def find(self, key: ShareKey) -> Share | None:
         """Return a share-partition, if it exists.
 
-        Raises: NotLoaded.
+        Raises: NotLoaded; NotCoordinator if another node leads its partition.
         """
         share = self.shares.get(key)
         home = self.partition(key) if share is None else share.home
         if home not in self.loaded:
             raise NotLoaded
+        if share is not None and share.is_kept:
+            raise NotCoordinator
         return share
 
     def of_partition(self, partition: int) -> list[Share]:
-        """Return the share-partitions that a partition of __share_group_state holds."""
+        """Return the share-partitions that a partition of __share_group_state holds, kept ones included."""
         return list(self._by_home.get(partition, {}).values())
 
     def of_group(self, group_id: str) -> list[ShareKey]:
-        """Return the share-partitions of a group."""
+        """Return the share-partitions of a group but for those that other nodes serve."""
         return list(self._by_group.get(group_id, ()))
 
     def counts_of(self, group_id: str) -> GroupCounts:
@@ -142,7 +169,7 @@ class ShareTable:
     def loaded_partition(self, partition: int) -> None:
         """Find what waits for dead letters in a partition of __share_group_state that was replayed."""
         for share in self.of_partition(partition):
-            if any(True for _ in share.partition.archiving()):
+            if not share.is_kept and any(True for _ in share.partition.archiving()):
                 self._archiving[share.key] = None
 
     def replay(self, index: int, key: bytes | memoryview, value: bytes | memoryview | None) -> None:
@@ -163,9 +190,15 @@ class ShareTable:
         elif isinstance(record, Snapshot):
             partition = SharePartition(record.start, record.state_epoch)
             partition.replay(record.start, record.ranges)
-            self._set(
-                name, Share(name, partition, home=index, epoch=record.epoch, created_ms=record.created_ms)
+            share = Share(
+                name,
+                partition,
+                home=index,
+                epoch=record.epoch,
+                created_ms=record.created_ms,
+                is_kept=not self._leads(name),
             )
+            self._set(name, share)
         elif known is not None and record.epoch == known.epoch:
             known.partition.replay(record.start, record.ranges)
             known.updates += 1
@@ -173,7 +206,11 @@ class ShareTable:
     # --- whole share-partitions -----------------------------------------------------------------------------
 
     def replace(self, key: ShareKey, partition: SharePartition, answer: Answer, *, epoch: int) -> None:
-        """Make a share-partition, or set one to another state."""
+        """Make a share-partition, or set one to another state.  Raises: CoordinatorNotAvailable: no room."""
+        if key not in self.shares and not self.room:
+            raise CoordinatorNotAvailable(
+                "The states of share groups have all the memory that they may (kawal.share.states.max.bytes)."
+            )
         home = self.partition(key)
         share = Share(key, partition, home=home, epoch=epoch, created_ms=self._wall_ms(self.now_ms))
         before = self._put(key, share)
@@ -187,6 +224,13 @@ class ShareTable:
         if key.group_id not in self._by_group:
             self._counts.pop(key.group_id, None)
         self._write(share.home, encode_deletion(key), lambda: self._restore(key, share), _telling(answer))
+
+    def drop(self, share: Share) -> None:
+        """Forget a share-partition of a deleted topic, as the node does that stores its state."""
+        if share.home in self.elsewhere:
+            self._put(share.key, None)
+        else:
+            self.delete(share, no_answer)
 
     def forget(self, partition: int) -> None:
         """Forget what a partition of __share_group_state holds: it is replayed again, or served elsewhere."""
@@ -205,14 +249,15 @@ class ShareTable:
         before = self.shares.pop(key, None)
         if before is not None:
             del self._by_home[before.home][key]
-            of_group = self._by_group[key.group_id]
-            del of_group[key]
+            of_group = self._by_group.get(key.group_id, {})
+            of_group.pop(key, None)
             if not of_group:
-                del self._by_group[key.group_id]
+                self._by_group.pop(key.group_id, None)
         if share is not None:
             self.shares[key] = share
             self._by_home.setdefault(share.home, {})[key] = share
-            self._by_group.setdefault(key.group_id, {})[key] = None
+            if not share.is_kept:
+                self._by_group.setdefault(key.group_id, {})[key] = None
         return before
 
     def _restore(self, key: ShareKey, before: Share | None) -> None:

@@ -135,6 +135,10 @@ class TransactionCoordinator:
             self._table.set(transaction)
             replayed.add(transactional_id)
 
+    def needs_module(self, _key: bytes | memoryview) -> str:
+        """Return "": all modules are there."""
+        return ""
+
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
     ) -> None:
@@ -158,6 +162,10 @@ class TransactionCoordinator:
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served; one with records that cannot be read is not."""
         return partition in self._table.loaded
+
+    def leave_to_others(self, partitions: Collection[int]) -> None:
+        """Refuse requests for the ids of these partitions: another node coordinates them."""
+        self._table.elsewhere = frozenset(partitions)
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions; requests that wait are told to look for the coordinator."""

@@ -94,8 +94,8 @@ def end_transaction(table: Table, end: End, reply: Reply, fresh_id: int | None =
 def _judge(table: Table, end: End) -> Action | ErrorCode:
     if not end.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if not table.is_loaded(end.transactional_id):
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if (unserved := table.unserved(end.transactional_id)) is not None:
+        return unserved
     known = table.ids.get(end.transactional_id)
     if known is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING

@@ -74,8 +74,8 @@ def is_enlisted(table: Table, member: Member, partition: TopicPartition) -> Erro
 def _refusal(table: Table, member: Member) -> ErrorCode | None:
     if not member.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if not table.is_loaded(member.transactional_id):
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if (unserved := table.unserved(member.transactional_id)) is not None:
+        return unserved
     known = table.ids.get(member.transactional_id)
     if known is None or known.producer_id != member.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING

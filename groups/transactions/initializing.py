@@ -93,8 +93,8 @@ def _refusal(table: Table, init: Init) -> ErrorCode | None:
         return ErrorCode.INVALID_REQUEST
     if not 0 < init.timeout_ms <= table.config.transaction_max_timeout_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
-    if not table.is_loaded(init.transactional_id):
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if (unserved := table.unserved(init.transactional_id)) is not None:
+        return unserved
     if init.transactional_id not in table.ids and not table.make_room():
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return None

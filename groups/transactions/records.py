@@ -16,7 +16,7 @@ from groups.transactions.record_schemas import PartitionsSchema, TransactionLogK
 from groups.transactions.states import TransactionState
 from groups.transactions.transaction import Transaction, by_topic
 from protocol.errors import Malformed
-from protocol.wire import decode, encode, joined
+from protocol.wire import decode, encode, joined, prepare_written
 
 _INT16: Final = packing.Struct(">h")
 _KEY_VERSION: Final = 0
@@ -95,3 +95,6 @@ def _version(data: bytes | memoryview, field: str) -> int:
         raise Malformed(0, field, "cut")
     version: int = _INT16.unpack_from(data)[0]
     return version
+
+
+prepare_written({TransactionLogKey: (_KEY_VERSION,), TransactionLogValue: (_VALUE_VERSION,)})

@@ -67,8 +67,8 @@ def described(table: Table, transactional_id: str) -> Transaction | ErrorCode:
     """Return one transaction, or the reason why it is not shown."""
     if not transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if not table.is_loaded(transactional_id):
-        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    if (unserved := table.unserved(transactional_id)) is not None:
+        return unserved
     return table.ids.get(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
 
 

@@ -90,6 +90,8 @@ class Table:
         self.ids: dict[str, Transaction] = {}
         self.size_bytes = 0
         self.loaded: set[int] = set()
+        # Those that another node leads; they count as loaded.
+        self.elsewhere: Collection[int] = frozenset()
         self.journal = Journal()
         self.timers = Timers()
         self.internal_errors: list[InternalError] = []
@@ -113,6 +115,13 @@ class Table:
     def is_loaded(self, transactional_id: str) -> bool:
         """Whether the id's partition has been replayed."""
         return self.partition(transactional_id) in self.loaded
+
+    def unserved(self, transactional_id: str) -> ErrorCode | None:
+        """Return why the id is not served here, or not yet; None if it is."""
+        partition = self.partition(transactional_id)
+        if partition in self.elsewhere:
+            return ErrorCode.NOT_COORDINATOR
+        return None if partition in self.loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     # --- changes --------------------------------------------------------------------------------------------
 

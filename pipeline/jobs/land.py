@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
@@ -35,6 +36,17 @@ from pipeline.table_note import TableNote
 
 SHOWN_BAD_RECORDS = 3
 """The number of bad records named by a job that they stopped: enough to see a pattern on one screen."""
+
+
+class Planned(NamedTuple):
+    """A batch whose range is fixed."""
+
+    query: str
+    """The id of Spark's query, or a word for what else has planned it."""
+    number: int
+    ranges: list[Range]
+    positions: Positions
+    """The offsets after it, of all partitions."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,6 +108,13 @@ class Land:
         if known is not None:
             self._check_same(known, ranges)
             return
+        self.land_planned(
+            records, Planned(query, batch_id, ranges, self.checkpoint.positions_after(batch_id))
+        )
+
+    def land_planned(self, records: DataFrame, planned: Planned) -> None:
+        """Land a batch that has not landed yet.  Raises: PipelineError; what Spark raises."""
+        query, batch_id, ranges, positions = planned
         self.ledger.check_continues(ranges)
         claim(self.ledger, self.places.quarantine)
         self.probe("planned", batch_id)
@@ -109,7 +128,7 @@ class Land:
             files=files,
             landed=landed,
             total=self.ledger.total.plus(landed),
-            positions=moved(self.ledger.positions, self.checkpoint.positions_after(batch_id)),
+            positions=moved(self.ledger.positions, positions),
             landed_at_ms=self.now_ms(),
             topics=self._ids(ranges),
             table=self.note,

@@ -16,12 +16,14 @@ from broker.catalogue.databases import DEFAULT_DATABASE
 from pipeline.errors import SourceError
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk
-from wal.store import MARKER, META, STORE_FORMAT, marker_format, vnode_path
+from wal.store import META, vnode_path
+from wal.store_marker import MARKER, STORE_FORMAT, marker_format
 
 
 class Home(NamedTuple):
     """The log in which a partition lies for its whole life."""
 
+    topic_id: str
     partition: int
     directory: str
     """Of the log."""
@@ -29,16 +31,20 @@ class Home(NamedTuple):
     stream_id: int
 
 
-def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Home]]:
-    """Return the partitions of topics.  Raises: SourceError; errors of the disk."""
+def check_directory(disk: Disk, data: str) -> None:
+    """Refuse what is no data directory, or one of an older format.  Raises: SourceError, DiskError."""
     if not disk.exists(f"{data}/{MARKER}"):
         raise SourceError(f"{data}: not a data directory of Kawal: there is no {MARKER} in it")
     version = marker_format(disk, f"{data}/{MARKER}")
-    if version != STORE_FORMAT:
+    if version < STORE_FORMAT:
         raise SourceError(
             f"{data}: has data format {version}, and this version of kawal reads {STORE_FORMAT}: start the "
             "gateway on it once, or use another version"
         )
+
+
+def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Home]]:
+    """Return the partitions of topics, by the catalogue in `data`.  Raises: SourceError, DiskError."""
     try:
         catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{data}/{META}")))
     except msgspec.MsgspecError as error:
@@ -60,6 +66,7 @@ def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Hom
             raise SourceError(f"{data}: topic {name!r} is of a database {topic.database!r} that is not known")
         found[name] = [
             Home(
+                str(topic.topic_id),
                 index,
                 vnode_path(data, database.directory, topic.vnode_index(index)),
                 topic.vnode_index(index),

@@ -6,9 +6,7 @@ Offsets are given as to Spark's Kafka source, and mean the same.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,12 +14,9 @@ from typing import NamedTuple
 from pyspark.sql.datasource import InputPartition
 
 from pipeline.errors import SourceError
-from pipeline.log_source.catalogue import Home, homes_of
-from wal.disk import Disk, DiskError
-from wal.errors import OffsetOutOfRange, WalError
-from wal.offline_log import OfflineLog, open_offline
-from wal.segment import segment_name
-from wal.store import LOCK
+from pipeline.log_source.catalogue import Home
+from pipeline.log_source.logs import Logs, told
+from wal.remote.copy_disk import Part
 
 LATEST, EARLIEST = -1, -2
 OFFSET_MAX = 2**63 - 1
@@ -66,32 +61,23 @@ class Split(InputPartition):  # type: ignore[misc]  # Spark's classes are not ty
     """A task: the bytes of one segment."""
 
     path: str
+    parts: tuple[Part, ...] = ()
+    """The objects that make the segment up; none when it is a file."""
     pieces: list[Piece] = field(default_factory=list)
     aborted: dict[tuple[str, int], Aborted] = field(default_factory=dict)
     """What was aborted among its offsets, by topic and partition."""
 
 
 class Snapshot:
-    """The topics of a data directory at the moment when their logs were looked at."""
+    """The plan of reads of some topics, at the moment when their logs were looked at."""
 
-    def __init__(self, disk: Disk, data: str, topics: list[str]) -> None:
-        """Look.  Raises: SourceError."""
-        self._logs: dict[str, OfflineLog] = {}
-        try:
-            is_running = _is_running(data)
-            self.homes = homes_of(disk, data, topics)
-            for home in (home for homes in self.homes.values() for home in homes):
-                if home.directory not in self._logs:
-                    self._logs[home.directory] = open_offline(
-                        disk, home.directory, vnode_id=home.vnode_id, is_running=is_running
-                    )
-        except (WalError, DiskError) as error:
-            raise SourceError(f"{data}: {error}") from error
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+        self.homes = logs.homes
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """Return the first offset of a partition, and the end of what can be read."""
-        home = self.homes[topic][partition]
-        return self._logs[home.directory].bounds(home.stream_id)
+        return self._logs.bounds(topic, partition)
 
     def resolve(self, text: str | None, default: int, option: str) -> Positions:
         """Return the offsets that an option names: `earliest`, `latest`, or JSON.  Raises: SourceError."""
@@ -127,44 +113,25 @@ class Snapshot:
     def _add(
         self, found: dict[str, Split], topic: str, home: Home, begin: int, end: int, time_min_ms: int | None
     ) -> None:
-        log, reach = self._logs[home.directory], dict[str, tuple[int, int]]()
-        try:
+        log, reach = self._logs.of(home), dict[str, tuple[int, int]]()
+        with told(f"{topic}-{home.partition}"):
             for place in log.places(home.stream_id, begin, end):
                 if time_min_ms is not None and place.max_timestamp < time_min_ms:
                     continue
-                path = f"{home.directory}/{segment_name(place.base_version)}"
-                split = found.setdefault(path, Split(path))
-                split.pieces.append(Piece(topic, home.partition, *place[1:-1]))
+                path, parts = self._logs.files.source_of(home, place)
+                split = found.setdefault(path, Split(path, parts))
+                split.pieces.append(
+                    Piece(
+                        topic, home.partition, place.position, place.size_bytes, place.base,
+                        place.next_offset, place.since, place.until,
+                    )
+                )  # fmt: skip
                 first, last = reach.get(path, (place.base, place.next_offset))
                 reach[path] = min(first, place.base), max(last, place.next_offset)
             for path, (first, last) in reach.items():
                 aborted = found[path].aborted[topic, home.partition] = {}
                 for entry in log.aborted(home.stream_id, first, last):
                     aborted.setdefault(entry.producer_id, []).append((entry.first_offset, entry.last_offset))
-        except OffsetOutOfRange as error:
-            raise SourceError(
-                f"{topic}-{home.partition}: records from offset {begin} on were removed while they were "
-                f"looked for ({error}): begin later, or read again"
-            ) from error
-        except (WalError, DiskError) as error:
-            raise SourceError(f"{topic}-{home.partition}: {error}") from error
-
-
-def _is_running(data: str) -> bool:
-    """Return whether a server has the directory open, or may have: its lock cannot be looked at."""
-    try:
-        descriptor = os.open(f"{data}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False  # a backup, or a copy
-    except OSError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _parse(

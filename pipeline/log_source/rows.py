@@ -1,5 +1,7 @@
 """A task of `kawal.wal`: bytes of one segment become Arrow batches, in the order in which they lie there.
 
+The segment is a file, or objects of a store.
+
 Neighbouring pieces are read at once. Each batch is compared with its CRC; markers and records of aborted
 transactions are left out, as for a consumer of committed records.
 """
@@ -8,8 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 import pyarrow
@@ -20,12 +24,23 @@ from protocol.errors import ProtocolError
 from protocol.record_columns import RecordColumns, read_columns
 from protocol.records import BatchHeader, check_crc, iter_batches, read_batch_header
 from wal.disk import Disk, DiskError, File
+from wal.errors import WalError
+from wal.objects import ObjectReads, ObjectStoreError
+from wal.remote.copy_disk import CopyFile
 
-GAP_BYTES = 64 << 10
-"""Pieces at most this far apart are read with one call."""
 
-SPAN_BYTES = 2 << 20
-"""The most that is read at once, but for one larger piece."""
+class Reach(NamedTuple):
+    """The bytes that are read with one call."""
+
+    gap_bytes: int
+    """Pieces at most this far apart are read together."""
+    span_bytes: int
+    """The most that is read at once, but for one larger piece."""
+
+
+LOCAL = Reach(64 << 10, 2 << 20)
+REMOTE = Reach(1 << 20, 8 << 20)
+"""A request takes as long as a megabyte, or ten."""
 
 _first_offset = itemgetter(0)
 
@@ -49,19 +64,21 @@ FIELDS = (
 )
 
 
-def arrow_batches(disk: Disk, split: Split, *, with_headers: bool) -> Iterator[Any]:
-    """Yield the rows of a task as record batches.  Raises: SourceError."""
+def arrow_batches(
+    disk: Disk, split: Split, store: ObjectReads | None = None, *, with_headers: bool
+) -> Iterator[Any]:
+    """Yield the rows of a task as record batches.  Raises: SourceError.
+
+    A split of objects is read from the store, the bytes that come next while the rows of others are made.
+    """
     rows = _Rows(with_headers=with_headers)
     try:
-        file = disk.open(split.path, read_only=True)
-        try:
-            for piece, data in _read(file, split.pieces):
+        with _opened(disk, split, store) as (file, reach):
+            for piece, data in _read(file, split.pieces, reach):
                 _add(rows, split, piece, data)
                 if rows.count >= ROWS:
                     yield rows.taken()
-        finally:
-            file.close()
-    except DiskError as error:
+    except (DiskError, WalError, ObjectStoreError) as error:
         raise SourceError(
             f"{split.path} cannot be read; if a gateway removes old records there, begin later: {error}"
         ) from error
@@ -69,20 +86,51 @@ def arrow_batches(disk: Disk, split: Split, *, with_headers: bool) -> Iterator[A
         yield rows.taken()
 
 
-def _read(file: File, pieces: list[Piece]) -> Iterator[tuple[Piece, memoryview]]:
-    """Yield the pieces, which are in the order of their positions, with their bytes."""
+@contextmanager
+def _opened(disk: Disk, split: Split, store: ObjectReads | None) -> Iterator[tuple[File, Reach]]:
+    """Open the bytes of a task.  Raises: DiskError."""
+    if split.parts:
+        assert store is not None, "the plan of a read that has objects knows their store"
+        yield CopyFile(split.path, store, split.parts, ahead_bytes=0), REMOTE
+        return
+    file = disk.open(split.path, read_only=True)
+    try:
+        yield file, LOCAL
+    finally:
+        file.close()
+
+
+def _spans(pieces: list[Piece], reach: Reach) -> Iterator[list[Piece]]:
+    """Yield the pieces that are read with one call, in the order of their positions."""
     at = 0
     while at < len(pieces):
         begin, end, last = pieces[at].position, pieces[at].position + pieces[at].size_bytes, at + 1
-        while last < len(pieces) and pieces[last].position - end <= GAP_BYTES:
-            if pieces[last].position + pieces[last].size_bytes - begin > SPAN_BYTES:
+        while last < len(pieces) and pieces[last].position - end <= reach.gap_bytes:
+            if pieces[last].position + pieces[last].size_bytes - begin > reach.span_bytes:
                 break
             end = pieces[last].position + pieces[last].size_bytes
             last += 1
-        data = memoryview(file.read_at(begin, end - begin))
-        for piece in pieces[at:last]:
-            yield piece, data[piece.position - begin : piece.position - begin + piece.size_bytes]
+        yield pieces[at:last]
         at = last
+
+
+def _span_bytes(file: File, span: list[Piece]) -> bytes:
+    begin = span[0].position
+    return file.read_at(begin, span[-1].position + span[-1].size_bytes - begin)
+
+
+def _read(file: File, pieces: list[Piece], reach: Reach) -> Iterator[tuple[Piece, memoryview]]:
+    """Yield the pieces, which are in the order of their positions, with their bytes."""
+    spans = list(_spans(pieces, reach))
+    with ThreadPoolExecutor(1, thread_name_prefix="ahead") as thread:
+        ahead = thread.submit(_span_bytes, file, spans[0]) if spans else None
+        for span, following in zip(spans, [*spans[1:], None], strict=True):
+            assert ahead is not None
+            data = memoryview(ahead.result())
+            ahead = thread.submit(_span_bytes, file, following) if following is not None else None
+            begin = span[0].position
+            for piece in span:
+                yield piece, data[piece.position - begin : piece.position - begin + piece.size_bytes]
 
 
 def _add(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> None:

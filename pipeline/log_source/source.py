@@ -3,10 +3,12 @@
     from pipeline.log_source.source import KawalLog
     spark.dataSource.register(KawalLog)
     spark.read.format("kawal.wal").option("subscribe", "flights").load("/var/lib/kawal")
+    spark.read.format("kawal.wal").option("subscribe", "flights").load("s3://bucket/prefix")
 
 The columns are those of Spark's Kafka source, and so are the options `subscribe`, `startingOffsets`,
 `endingOffsets` and `includeHeaders`. Records of transactions that are open or were aborted are not there. A
-gateway may be running: then all is read that its newest checkpoint covers; the rest comes from the gateway.
+gateway may be running: of its directory all is read that its newest checkpoint covers, and of its copy in a
+bucket all that was uploaded; the rest comes from the gateway.
 
 Source: Spark 4.2, pyspark.sql.datasource.
 """
@@ -33,7 +35,11 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
+from pipeline.bucket_config import BucketSection, in_bucket, place_of_copy
 from pipeline.errors import SourceError
+from pipeline.log_source.files import LogPlace
+from pipeline.log_source.logs import look_at
+from pipeline.log_source.objects import address_of
 from pipeline.log_source.plan import EARLIEST, LATEST, OFFSET_MAX, Positions, Snapshot, Split, Wanted
 from pipeline.log_source.rows import arrow_batches
 from wal.disk import OsDisk
@@ -43,15 +49,26 @@ SCHEMA = (
     "timestampType int"
 )
 HEADERS = ", headers array<struct<key: string not null, value: binary>>"
+BUCKET_OPTIONS = {
+    "endpoint": "endpoint",
+    "region": "region",
+    "accesskeyenv": "access_key_env",
+    "secretkeyenv": "secret_key_env",
+    "sessiontokenenv": "session_token_env",
+}
+"""The keys of [sink.bucket] of job files, by the names of options."""
 OPTIONS = frozenset(
-    {"path", "subscribe", "startingoffsets", "endingoffsets", "includeheaders", "pushfilters"}
+    {
+        *("path", "subscribe", "startingoffsets", "endingoffsets", "includeheaders", "pushfilters", "store"),
+        *("cluster", *BUCKET_OPTIONS),
+    }
 )
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Without this setting Spark refuses readers that take conditions; hence the option `pushFilters`."""
 
 
 class KawalLog(DataSource):  # type: ignore[misc]  # Spark's classes are not typed here
-    """The records of topics in a gateway's data directory, or in a backup of it."""
+    """The records of topics in a gateway's data directory, in a backup of it, or in its copy in a bucket."""
 
     @classmethod
     def name(cls) -> str:
@@ -81,20 +98,52 @@ class Settings:
         unknown = sorted(known.keys() - OPTIONS)
         if unknown:
             raise SourceError(f"kawal.wal has no option {unknown[0]!r}; it has {', '.join(sorted(OPTIONS))}")
-        self.data = known.get("path", "").rstrip("/")
         self.topics = [name.strip() for name in known.get("subscribe", "").split(",") if name.strip()]
-        if not self.data or not self.topics:
+        path = known.get("path", "").rstrip("/")
+        if not path or not self.topics:
             missing = (
-                "a data directory, as in load('/var/lib/kawal')" if not self.data else "option 'subscribe'"
+                "a data directory or a copy, as in load('/var/lib/kawal') or load('s3://BUCKET/PREFIX')"
+                if not path
+                else "option 'subscribe'"
             )
             raise SourceError(f"kawal.wal needs {missing}")
+        self.place = _place(path, known)
         self.starting, self.ending = known.get("startingoffsets"), known.get("endingoffsets")
         self.with_headers = _flag(known, "includeheaders")
         self.push_filters = _flag(known, "pushfilters")
 
     def snapshot(self) -> Snapshot:
         """Look at the logs.  Raises: SourceError."""
-        return Snapshot(OsDisk(), self.data, self.topics)
+        return Snapshot(look_at(self.place, self.topics))
+
+    def rows_of(self, split: Split) -> Iterator[Any]:
+        """Yield the record batches of a task.  Raises: SourceError."""
+        store = self.place.store.opened() if split.parts and self.place.store is not None else None
+        return arrow_batches(OsDisk(), split, store, with_headers=self.with_headers)
+
+
+def _place(path: str, options: Mapping[str, str]) -> LogPlace:
+    """Return the place that the options name.  Raises: SourceError."""
+    store = path if in_bucket(path) else options.get("store", "").rstrip("/")
+    given = sorted(options.keys() & {"cluster", *BUCKET_OPTIONS})
+    if not store:
+        if given:
+            raise SourceError(
+                f"option {given[0]!r} is of an object store, but neither load(…) nor option 'store' names one"
+            )
+        return LogPlace(path, None)
+    section = BucketSection(
+        **{ours: options[name] for name, ours in BUCKET_OPTIONS.items() if name in options}
+    )
+    if bool(section.access_key_env) != bool(section.secret_key_env):
+        raise SourceError(
+            "options accessKeyEnv and secretKeyEnv belong together; give both or set both to ''"
+        )
+    found = place_of_copy(store)
+    if found is None:
+        raise SourceError(f"{store!r} is not the address of a copy, which is s3://BUCKET/PREFIX")
+    address = address_of(found, section, keys="option ")
+    return LogPlace("" if in_bucket(path) else path, address, options.get("cluster", ""))
 
 
 def _flag(options: Mapping[str, str], name: str) -> bool:
@@ -123,7 +172,7 @@ class LogReader(DataSourceReader):  # type: ignore[misc]  # Spark's classes are 
         """Yield the record batches of a task.  Raises: SourceError."""
         if not isinstance(partition, Split):  # Spark's stand-in where there is no task
             return iter(())
-        return arrow_batches(OsDisk(), partition, with_headers=self.settings.with_headers)
+        return self.settings.rows_of(partition)
 
 
 class PruningReader(LogReader):
@@ -160,7 +209,7 @@ class LogStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # Spark's 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the record batches of a task.  Raises: SourceError."""
         assert isinstance(partition, Split)
-        return arrow_batches(OsDisk(), partition, with_headers=self.settings.with_headers)
+        return self.settings.rows_of(partition)
 
 
 def _as_offset(positions: Positions) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.catalog_checks import database_of
 from pipeline.columns import ColumnType, parse_stored
 from pipeline.errors import LedgerError, SetupError
 from pipeline.ledger import Entry
@@ -124,20 +125,22 @@ class IcebergLog:
         from pyiceberg.catalog import load_catalog
 
         if self._catalog is None:
-            database = self._properties.get("uri", "").removeprefix("sqlite:///")
-            if self._properties.get("uri", "").startswith("sqlite:///"):
-                Path(database).parent.mkdir(parents=True, exist_ok=True)
+            if (database := database_of(self._properties)) is not None:
+                database.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._catalog = load_catalog("kawal", **self._properties)
             except Exception as error:
                 # Its other properties may be keys.
                 shown = {name: self._properties.get(name) for name in ("type", "uri")}
                 raise SetupError(
-                    f"the Iceberg catalog {shown} cannot be opened: {error}; see sink.catalog"
+                    f"the Iceberg catalog {shown} cannot be opened: {_told(error)}; see sink.catalog"
                 ) from error
         return self._catalog
 
     def _table(self) -> Table | None:
+        database = database_of(self._properties)
+        if database is not None and not database.exists():
+            return None  # a look makes no file
         catalog = self._open()
         return catalog.load_table(self.name) if catalog.table_exists(self.name) else None
 
@@ -176,6 +179,12 @@ class IcebergLog:
                 update.add_column(name, kind)
             for name, kind in wider.items():
                 update.update_column(name, kind)
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says on its first line: databases add their statement below it."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def catalog_properties(given: Mapping[str, str], database: Path, table: Path) -> dict[str, str]:

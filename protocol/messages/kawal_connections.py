@@ -10,6 +10,8 @@ from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct,
 class KawalConnectionsRequest:
     """A request for the connections with ids above `after`, in their order.
 
+    Of several nodes, those of one after the other: the bits from 48 on say which.
+
     Source: Kawal's own.
     """
 
@@ -40,6 +42,8 @@ class ConnectionInfo:
     """The requests without an answer so far."""
     parked: int = wire(Int32)
     """Those among them that wait for data, for other members or for time to pass."""
+    node_id: int = wire(Int32, tag=0, default=-1)
+    """The node that it is connected to, of several; -1: there is one."""
 
 
 @message(api=ApiKey.KAWAL_CONNECTIONS, versions="0", flexible="0+")
@@ -53,3 +57,5 @@ class KawalConnectionsResponse:
     error_message: str | None = wire(String, nullable="0+", default=None)
     next_after: int = wire(Int64, default=-1)
     connections: list[ConnectionInfo] = wire(ArrayOf(ConnectionInfo))
+    silent_nodes: list[int] = wire(ArrayOf(Int32), tag=0, default=[])
+    """Nodes of the cluster that have not answered: what they know is missing."""

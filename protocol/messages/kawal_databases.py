@@ -94,3 +94,5 @@ class KawalDatabasesResponse:
 
     throttle_time_ms: int = wire(Int32, default=0)
     databases: list[DatabaseResult] = wire(ArrayOf(DatabaseResult))
+    silent_nodes: list[int] = wire(ArrayOf(Int32), tag=0, default=[])
+    """Nodes of the cluster that have not answered: what they know is missing."""

@@ -6,6 +6,15 @@ from protocol.api_keys import ApiKey
 from protocol.wire import ArrayOf, Int16, Int32, Int64, String, message, struct, wire
 
 
+@struct
+class PlaceReached:
+    """A partition, and the next record that a group reads there; -1: nothing was committed."""
+
+    topic: str = wire(String)
+    partition: int = wire(Int32)
+    offset: int = wire(Int64)
+
+
 @message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")
 class KawalGroupsRequest:
     """A request for the consumers and the progress of groups; null for all of them.
@@ -14,6 +23,8 @@ class KawalGroupsRequest:
     """
 
     group_ids: list[str] | None = wire(ArrayOf(String), nullable="0+", default=None)
+    places: list[PlaceReached] = wire(ArrayOf(PlaceReached), tag=0, default=[])
+    """From nodes alone: places of which the node that coordinates the groups does not lead the partition."""
 
 
 @struct
@@ -62,6 +73,17 @@ class SubscriptionInfo:
     """The time since which they are counted, in ms since 1970: the first commit since the server's start."""
 
 
+@struct
+class PlaceLag:
+    """The lag at a place, as in SubscriptionInfo; an empty `vnode`: this node does not lead the partition."""
+
+    vnode: str = wire(String, default="")
+    log_start: int = wire(Int64, default=-1)
+    end_offset: int = wire(Int64, default=-1)
+    lag: int = wire(Int64, default=-1)
+    lag_ms: int = wire(Int64, default=-1)
+
+
 @message(api=ApiKey.KAWAL_GROUPS, versions="0", flexible="0+")
 class KawalGroupsResponse:
     """The rows, by group.
@@ -73,3 +95,7 @@ class KawalGroupsResponse:
     error_message: str | None = wire(String, nullable="0+", default=None)
     consumers: list[ConsumerInfo] = wire(ArrayOf(ConsumerInfo))
     subscriptions: list[SubscriptionInfo] = wire(ArrayOf(SubscriptionInfo))
+    silent_nodes: list[int] = wire(ArrayOf(Int32), tag=0, default=[])
+    """Nodes of the cluster that have not answered: what they know is missing."""
+    lags: list[PlaceLag] = wire(ArrayOf(PlaceLag), tag=1, default=[])
+    """To nodes alone: of each place of the request."""

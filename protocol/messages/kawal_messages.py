@@ -69,3 +69,5 @@ class KawalMessagesResponse:
     error_code: int = wire(Int16, default=0)
     error_message: str | None = wire(String, nullable="0+", default=None)
     messages: list[LocatedMessage] = wire(ArrayOf(LocatedMessage))
+    silent_nodes: list[int] = wire(ArrayOf(Int32), tag=0, default=[])
+    """Nodes of the cluster that have not answered: what they know is missing."""

@@ -42,3 +42,5 @@ class KawalProducersResponse:
     error_code: int = wire(Int16, default=0)
     error_message: str | None = wire(String, nullable="0+", default=None)
     producers: list[NamedProducer] = wire(ArrayOf(NamedProducer))
+    silent_nodes: list[int] = wire(ArrayOf(Int32), tag=0, default=[])
+    """Nodes of the cluster that have not answered: what they know is missing."""

@@ -184,6 +184,13 @@ def test_vnodes_share_the_time_that_a_start_after_a_crash_may_take(vnodes: int, 
     assert options.checkpoint_ns == share_ms * 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("vnodes", "share_bytes"), [(1, 32 << 20), (2, 16 << 20), (32, 1 << 20), (1_000, 1 << 20)]
+)
+def test_vnodes_share_the_memory_for_old_indexes(vnodes: int, share_bytes: int) -> None:
+    assert log_options(Gateway().config, {}, vnode_count=vnodes).index_cache_bytes == share_bytes
+
+
 def test_the_configuration_reaches_the_logs() -> None:
     config = Gateway(
         kawal_durability="os",
@@ -200,7 +207,9 @@ def test_the_configuration_reaches_the_logs() -> None:
         durability="os",
         checkpoint_ns=100_000_000,
         segment_bytes=2 << 20,
+        producers_bytes_max=12 << 20,
         tail_cache_bytes=2 << 20,
+        index_cache_bytes=8 << 20,
         flush_ms=7,
         min_free_bytes=3,
         reserve_bytes=4 << 20,

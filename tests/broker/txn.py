@@ -109,14 +109,22 @@ class Producer:
             (code,) = self.add((name, index))
             if code:
                 return code
+        client = self.to_leader(name, index)
         for value in values:
-            answer = self.client.call(
-                self.producing((name, index), value=value), version or self.produce_version
-            )
-            (outcome,) = outcomes(answer)
+            request = self.producing((name, index), value=value)
+            (outcome,) = outcomes(client.call(request, version or self.produce_version))
             if outcome.error_code:
+                self.sequences[name, index] -= 1
                 return int(outcome.error_code)
         return 0
+
+    def to_leader(self, name: str, index: int) -> Client:
+        """Return a connection to the leader of a partition."""
+        return self.client
+
+    def to_coordinator(self, group_id: str) -> Client:
+        """Return a connection to the coordinator of a group."""
+        return self.client
 
     def ending(self, *, commit: bool) -> EndTxnRequest:
         """Return a request to end the transaction."""
@@ -187,7 +195,7 @@ class Producer:
             if code:
                 return code
         request = self.committing(offset, group_id=group_id, topic=topic, index=index, **fields)
-        answer = self.client.call(request, version or (5 if self.protocol == TV2 else 4))
+        answer = self.to_coordinator(group_id).call(request, version or (5 if self.protocol == TV2 else 4))
         return int(answer.topics[0].partitions[0].error_code)
 
 

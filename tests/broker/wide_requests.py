@@ -22,7 +22,7 @@ from broker.core import Broker
 from protocol import schema
 from protocol.layout import Field, Layout, element_field, layout
 from protocol.schema import ArrayOf, Fixed
-from tests.broker.gateway import Client, request_frame
+from tests.broker.gateway import Client, Gateway, request_frame
 
 Path = tuple[str, ...]
 
@@ -323,3 +323,11 @@ class EventLoop:
             job.run()
             self._piece("disk work is done", self._broker.job_done, vnode, job, None, now_ms)
         return bool(jobs)
+
+
+def let_work(gateway: Gateway, threads: Threads) -> None:
+    """Let threads do what waits for them, and the gateway what follows, until nothing is left."""
+    while done := threads.take():
+        for after in done:
+            after()
+        gateway.settle()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from console import admin
-from console.admin import address_of_node, check, describe_cluster
+from console.admin import address_of_node, addresses, check, describe_cluster
 from console.errors import CommandError
 from console.wire import NotKawal
+from protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.console.gateway import connect
@@ -29,6 +30,17 @@ def test_addresses_of_ipv6_have_brackets(monkeypatch: pytest.MonkeyPatch) -> Non
     real.brokers[0].host = "::1"
     monkeypatch.setattr(admin, "describe_cluster", lambda _: real)
     assert address_of_node("here:1", None)[1] == "[::1]:9092"
+
+
+def test_each_broker_is_asked_by_its_address_and_the_only_one_by_the_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    brokers = [MetadataResponseBroker(node_id=n, host=host, port=n) for n, host in ((1, "a"), (2, "::1"))]
+    answer = MetadataResponse(brokers=brokers[:1], topics=[])
+    monkeypatch.setattr(admin, "ask", lambda *_: answer)
+    assert addresses("here:1") == ["here:1"]
+    answer.brokers = brokers
+    assert addresses("here:1") == ["a:1", "[::1]:2"]
 
 
 def test_a_server_that_does_not_know_the_request_is_told_to_be_too_old(

@@ -78,3 +78,10 @@ def test_the_listing_shows_value_and_source() -> None:
     tree = json.loads(as_json(result))
     assert tree["num.partitions"] == {"value": "8", "source": "--set num.partitions"}
     assert tree["log.retention.ms"] == {"value": None, "source": "default"}
+
+
+def test_the_number_of_workers_has_a_flag() -> None:
+    assert loaded().config.kawal_workers == 1
+    assert loaded("--workers", "3").config.kawal_workers == 3
+    with pytest.raises(CommandError, match=r"--workers: invalid value '0' for 'kawal\.workers'"):
+        loaded("--workers", "0")

@@ -78,3 +78,39 @@ def test_the_tables_are_for_people() -> None:
 
 def test_a_topic_of_an_old_broker_has_no_id() -> None:
     assert topic_id({"name": "t"}) is None
+
+
+class TieredAdmin(Admin):
+    """An admin client for a topic of which the old records have left the disk."""
+
+    def list_partition_offsets(self, specs: dict[Any, Any]) -> dict[Any, Listed]:
+        offsets = {
+            OffsetSpec.EARLIEST: 5, OffsetSpec.LATEST: 100,
+            OffsetSpec.EARLIEST_LOCAL: 60, OffsetSpec.LATEST_TIERED: 89,
+        }  # fmt: skip
+        return {place: Listed(offsets[spec]) for place, spec in specs.items()}
+
+    def describe_configs(self, resources: list[Any], config_filter: str) -> dict[Any, Any]:
+        entry = {"value": "true", "config_source": "DYNAMIC_TOPIC_CONFIG"}
+        return {"topic": {resources[0].name: {"remote.storage.enable": entry}}}
+
+
+def test_a_tiered_topic_tells_what_is_where() -> None:
+    tree = topic_tree(TieredAdmin(), {**TOPIC, "partitions": TOPIC["partitions"][1:]}, everything=False)
+    (partition,) = tree["partitions"]
+    assert [partition[key] for key in ("local_start_offset", "pending_offset")] == [60, 90]
+    assert [partition[key] for key in ("remote_only", "local", "pending")] == [55, 40, 10]
+    assert topic_text(tree).splitlines()[3:5] == [
+        "PARTITION  LOCAL START  PENDING START  STORE ONLY  LOCAL  PENDING",
+        "        0           60             90          55     40       10",
+    ]
+
+
+def test_a_topic_of_which_nothing_was_copied_yet_is_all_local_and_pending() -> None:
+    class Fresh(TieredAdmin):
+        def list_partition_offsets(self, specs: dict[Any, Any]) -> dict[Any, Listed]:
+            offsets = {OffsetSpec.EARLIEST: 0, OffsetSpec.LATEST: 3, OffsetSpec.EARLIEST_LOCAL: 0}
+            return {place: Listed(offsets.get(spec, -1)) for place, spec in specs.items()}
+
+    (_, partition) = topic_tree(Fresh(), TOPIC, everything=False)["partitions"]
+    assert [partition[key] for key in ("remote_only", "local", "pending")] == [0, 3, 3]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from groups.context import Context
 from groups.memory import GroupMemory
+from groups.offsets import READER_BYTES, weight_of
+from groups.staged_offsets import STAGED_BYTES
 from groups.weights import count_group
 
 
@@ -20,3 +22,16 @@ def check_memory(context: Context) -> None:
     assert context.memory.size_bytes == sum(
         map(context.memory.group_bytes, [*context.groups, *context.share_groups])
     )
+    check_offsets(context)
+
+
+def check_offsets(context: Context) -> None:
+    """Check that exactly the offsets that there are, on their way or staged are counted."""
+    offsets = context.offsets
+    kept = [part for topics in offsets._groups.values() for part in topics.values()]
+    coming = [part for topics in offsets._pending.values() for part in topics.values()]
+    size_bytes = sum(READER_BYTES + sum(map(weight_of, part.values())) for part in kept)
+    size_bytes += sum(weight_of(value) for part in coming for _, value in part.values())
+    assert offsets.size_bytes == size_bytes
+    staged = [value for found in context.staged._open.values() for _, value in found.offsets.values()]
+    assert context.staged.size_bytes == sum(STAGED_BYTES + len(value) for value in staged)

@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from groups import assignment_task, consumer_target, large_target
 from groups.config import GroupSettings
-from groups.consumer_target import ConsumerTarget, metadata_hash
-from groups.offload import MEMBER_WEIGHT
+from groups.consumer_target import NOT_ASSIGNED_HERE, ConsumerTarget, metadata_hash
+from groups.effects import EncodedRecord
+from groups.offload import MEMBER_WEIGHT, Work, WorkDone
+from groups.record_keys import Key, TargetKey
+from groups.records import encode_record
 from protocol.error_codes import ErrorCode
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from tests.groups.consumers import epoch_of, group_of, held
@@ -119,6 +123,24 @@ def test_a_heartbeat_waits_for_the_large_target_that_it_causes(slow: Driver) -> 
     assert given(other) == [], "other groups do not wait"
     done(slow)
     assert given(answer) == [0, 1, 2, 3]
+
+
+def test_a_target_whose_record_a_thread_has_written_is_there_after_a_restart(
+    slow: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_target, "TOPICS_AT_ONCE", 0)
+    encoded: list[Key] = []
+
+    def noted(key: Key, value: Any) -> EncodedRecord:
+        encoded.append(key)
+        return encode_record(key, value)
+
+    monkeypatch.setattr(consumer_target, "encode_record", noted)
+    join_slowly(slow, "a", "b")
+    before = dict(group_of(slow).target)
+    assert [type(key) for key in encoded] == [TargetKey]
+    slow.restart()
+    assert dict(group_of(slow).target) == before
 
 
 def test_those_that_come_meanwhile_get_the_next_target(slow: Driver) -> None:
@@ -253,3 +275,94 @@ def test_members_that_have_an_epoch_do_not_wait(slow: Driver) -> None:
     assert slow.join_consumer("g", "c", "t").value.member_epoch == 2
     done(slow)
     assert newcomer.value.member_epoch == 3
+
+
+@pytest.fixture
+def many(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """Return a coordinator for which three names are very many: a thread looks their topics up."""
+    for module in (assignment_task, consumer_target):
+        monkeypatch.setattr(module, "NAMES_AT_ONCE", 2)
+    driver.coordinator._context.weight_max = 0
+    for name in ("u", "v"):
+        driver.create_topic(name)
+    driver.advance(1_000)
+    return driver
+
+
+def test_the_hash_of_very_many_topics_is_stored_with_their_target(many: Driver) -> None:
+    context = many.coordinator._context
+    many.threads.hold = True
+    many.join_consumer("g", "a", "t", "u", "v")
+    assert group_of(many).metadata_hash == NOT_ASSIGNED_HERE
+    many.threads.do_work()
+    many.advance(0)
+    group = group_of(many)
+    assert group.metadata_hash == metadata_hash(context, frozenset({"t", "u", "v"}))
+    assert (group.epoch, group.target_epoch) == (2, 2)
+    many.restart()
+    assert group_of(many).metadata_hash == group.metadata_hash
+
+
+def test_a_heartbeat_does_not_count_a_change_while_the_target_of_very_many_topics_is_made(
+    many: Driver,
+) -> None:
+    many.join_consumer("g", "a", "t", "u", "v")
+    many.advance(0)
+    many.threads.hold = True
+    many.beat("g", "a", epoch_of(many, "a"), topics=["t", "u", "v", "w"])
+    many.advance(1_000)
+    many.beat("g", "a", epoch_of(many, "a"))
+    assert group_of(many).epoch == 3
+
+
+@pytest.mark.parametrize("change", ["created", "grown", "deleted"])
+def test_a_topic_that_changes_while_a_thread_looks_very_many_up_is_assigned(
+    many: Driver, change: str
+) -> None:
+    context = many.coordinator._context
+    offloaded: list[tuple[Work, WorkDone]] = []
+    context.offload = lambda work, done: offloaded.append((work, done))
+    many.join_consumer("g", "a", "t", "u", "v", "w")
+    ((work, done),) = offloaded
+    work()
+    if change == "created":
+        many.create_topic("w", 3)
+    elif change == "grown":
+        many.grow_topic("t", 9)
+    else:
+        many.delete_topic("u")
+    # The group is told of the change before what the thread has done is seen.
+    many.advance(1_000)
+    context.offload = many.threads.offload
+    done(None)
+    many.advance(2_000)
+    many.beat("g", "a", epoch_of(many, "a"))
+    many.advance(0)
+    assert len(held(many, "a")) == {"created": 15, "grown": 17, "deleted": 8}[change]
+
+
+def test_a_group_of_very_many_topics_follows_those_that_change_later_and_no_others(many: Driver) -> None:
+    many.join_consumer("g", "a", "t", "u", "v")
+    many.advance(2_000)
+    many.create_topic("other")
+    many.advance(2_000)
+    assert group_of(many).epoch == 2
+    many.grow_topic("v", 6)
+    many.advance(2_000)
+    assert group_of(many).epoch == 3
+    many.beat("g", "a", epoch_of(many, "a"))
+    many.advance(0)
+    assert len(held(many, "a")) == 14
+
+
+def test_names_of_very_many_topics_that_are_not_there_make_no_epoch_after_the_first(many: Driver) -> None:
+    many.join_consumer("g", "a", "x", "y", "z")
+    many.advance(2_000)
+    many.beat("g", "a", epoch_of(many, "a"))
+    assert (group_of(many).epoch, group_of(many).metadata_hash) == (2, NOT_ASSIGNED_HERE)
+    many.create_topic("x")
+    many.advance(2_000)
+    many.beat("g", "a", epoch_of(many, "a"))
+    many.advance(0)
+    assert len(held(many, "a")) == 4
+    assert group_of(many).metadata_hash != NOT_ASSIGNED_HERE

@@ -263,3 +263,12 @@ def test_a_new_coordinator_has_nothing_to_do_but_to_clean_up() -> None:
     driver = Driver()
     assert driver.coordinator.take_effects() == []
     assert driver.coordinator.next_deadline() == driver.config.offsets_retention_check_interval_ms
+
+
+def test_only_the_first_record_of_a_share_group_needs_a_module() -> None:
+    driver = Driver("t")
+    share_epoch, classic = b"\x00\x0b\x00\x01g", b"\x00\x02\x00\x01g"
+    assert driver.coordinator.needs_module(classic) == ""
+    assert driver.coordinator.needs_module(share_epoch) == "groups.share.service"
+    driver.coordinator.share(driver.now_ms)
+    assert driver.coordinator.needs_module(share_epoch) == ""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from uuid import UUID
 
 import pytest
 
-from groups.assignment import NOTHING
-from groups.effects import Undo
-from groups.large_target import LargeTarget, MemberTarget
+from groups.assignment import NOTHING, Assignment
+from groups.effects import EncodedRecord, Undo
+from groups.large_target import TOPICS_AT_ONCE, LargeTarget, MemberTarget
 from tests.groups.driver import Driver
 
 
@@ -41,6 +42,10 @@ class Target(LargeTarget[Group]):
     def store(self, some: Sequence[MemberTarget], *, is_last: bool) -> None:
         """Note the members."""
         self.stored.append(([name for name, _ in some], is_last))
+
+    def encode(self, member_id: str, target: Assignment) -> EncodedRecord:
+        """Return something for a record."""
+        return member_id.encode(), b"%d topics" % len(target)
 
     def assign_next(self) -> None:
         """Count."""
@@ -103,3 +108,13 @@ def test_an_error_of_the_thread_lets_heartbeats_go_on(driver: Driver) -> None:
     with pytest.raises(ZeroDivisionError):
         driver.advance(1)
     assert (went_on, target.stored) == (["a heartbeat"], [])
+
+
+def test_a_thread_writes_the_records_of_targets_with_very_many_topics(driver: Driver) -> None:
+    driver.threads.hold = True
+    target = Target(driver, Group())
+    wide = {UUID(int=number): frozenset({0}) for number in range(TOPICS_AT_ONCE + 1)}
+    target.begin(lambda: {"a": wide, "b": NOTHING}, target)
+    assert target.encoded == {}
+    driver.threads.do_work()
+    assert target.encoded == {"a": (b"a", b"201 topics")}

@@ -1,4 +1,4 @@
-"""Tests of groups/loading.py: reading the log, forgetting it, and rewriting it."""
+"""Tests of groups/loading.py: reading the log, and forgetting it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from groups import loading
-from groups.consumer_group import ConsumerGroup
-from groups.coordinator import Coordinator
 from groups.effects import EncodedRecord, Stamp
 from groups.offsets import Committed, committed_bytes
 from groups.record_keys import ClassicGroupKey, MemberKey, OffsetKey, RegexKey, ResolvedRegex
@@ -16,60 +14,15 @@ from groups.records import encode_record
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
-from tests.groups.classic import group_of, join_waiting, one_member, two_members
-from tests.groups.consumers import DURABLE
+from tests.groups.classic import group_of, join_waiting, one_member
 from tests.groups.driver import Driver
+from tests.groups.stored_groups import every_kind, loaded, state, stored
 
 
 @pytest.fixture
 def driver() -> Driver:
     """Return a driver whose log has groups of every kind."""
-    driver = Driver("t", "u", partitions=1)
-    two_members(driver, "classic")
-    driver.join("static", instance_id="i", version=3)
-    driver.advance(3_000)
-    driver.join_consumer("consumer", "a", "t", regex="u.*")
-    driver.join_consumer("consumer", "b", "t", instance_id="j")
-    driver.advance(2_000)
-    driver.beat("consumer", "a", 2)
-    driver.join_consumer("upgraded", "x", "t")
-    driver.join("upgraded", version=3)
-    for index in range(4):
-        driver.commit("simple", {("t", index): index, ("u", index): index})
-    driver.leave("empty", (one_member(driver, "empty"), None))
-    return driver
-
-
-def state(coordinator: Coordinator) -> dict[str, Any]:
-    """Return all durable state in a form that can be compared."""
-    context = coordinator._context
-    found: dict[str, Any] = {}
-    for group_id, group in context.groups.items():
-        if isinstance(group, ConsumerGroup):
-            found[group_id] = [getattr(group, name) for name in DURABLE]
-        else:
-            members = {
-                name: (member.assignment, member.instance_id) for name, member in group.members.items()
-            }
-            found[group_id] = [group.state, group.generation, group.leader, group.protocol, members]
-    found["offsets"] = {
-        group_id: sorted(context.offsets.iterate(group_id)) for group_id in context.offsets.groups()
-    }
-    return found
-
-
-def stored(driver: Driver) -> dict[str, Any]:
-    """Return the state that is in the log: nothing of group `static`, which awaits its first assignment."""
-    return {name: found for name, found in state(driver.coordinator).items() if name != "static"}
-
-
-def loaded(driver: Driver, records: list[EncodedRecord]) -> Coordinator:
-    coordinator = Coordinator(
-        config=driver.config, topics=driver.topics, random=driver.random, wall_ms=lambda now_ms: now_ms
-    )
-    for key, value in records:
-        coordinator.replay(0, memoryview(key), None if value is None else memoryview(value))
-    return coordinator
+    return every_kind()
 
 
 def test_replaying_the_log_gives_the_same_state(driver: Driver) -> None:
@@ -241,72 +194,6 @@ def test_a_partition_can_be_loaded_again(driver: Driver) -> None:
     driver.coordinator.loaded([0], driver.now_ms)
     assert state(driver.coordinator)["offsets"] == before["offsets"]
     assert driver.heartbeat("classic", group_of(driver, "classic").leader or "", 1) == ErrorCode.NONE
-
-
-# --- rewriting ----------------------------------------------------------------------------------------------
-
-
-def snapshot(driver: Driver, records_max: int = 3) -> list[EncodedRecord]:
-    return [record for part in driver.coordinator.snapshot(0, records_max) for record in part]
-
-
-def test_a_snapshot_is_the_whole_state(driver: Driver) -> None:
-    assert state(loaded(driver, snapshot(driver))) == state(loaded(driver, driver.log[0]))
-
-
-def test_a_snapshot_comes_in_small_parts(driver: Driver) -> None:
-    sizes = [len(part) for part in driver.coordinator.snapshot(0, records_max=3)]
-    assert max(sizes) <= 12
-    assert len(sizes) >= 5
-
-
-def test_a_snapshot_appended_to_the_log_changes_nothing(driver: Driver) -> None:
-    join_waiting(driver, "classic")
-    assert state(loaded(driver, [*driver.log[0], *snapshot(driver)])) == state(loaded(driver, driver.log[0]))
-
-
-def test_what_is_on_its_way_is_in_the_snapshot_as_it_was_written_last(driver: Driver) -> None:
-    driver.hold = True
-    driver.commit("simple", {("t", 0): 98})
-    driver.commit("simple", {("t", 0): 99, ("t", 1): 99})
-    driver.join_consumer("consumer", "c", "t")
-    waiting = [record for effects in driver.in_flight for record in effects.records]
-    whole = [*driver.log[0], *waiting]
-    assert state(loaded(driver, [*whole, *snapshot(driver)])) == state(loaded(driver, whole))
-    assert state(loaded(driver, snapshot(driver))) == state(loaded(driver, whole))
-
-
-def test_what_changes_between_two_parts_is_not_taken_back(driver: Driver) -> None:
-    written = list(driver.log[0])
-    parts = driver.coordinator.snapshot(0, records_max=2)
-    for number, part in enumerate(parts):
-        driver.log[0].extend(part)
-        assert state(loaded(driver, driver.log[0])) == stored(driver)
-        driver.commit("simple", {("t", number % 4): 1_000 + number})
-        driver.commit(f"new{number}", {("u", 0): number})
-    assert state(loaded(driver, driver.log[0])) == stored(driver)
-    rest = driver.log[0][len(written) :]
-    assert state(loaded(driver, rest)) == stored(driver)
-
-
-def test_a_snapshot_looks_at_a_thousand_groups_at_a_time() -> None:
-    driver = Driver(partitions=50)
-    context = driver.coordinator._context
-    for number in range(3_500):
-        context.offsets.replay(OffsetKey(f"g{number}", "t", 0), b"\x00\x03")
-    sizes = [len(part) for part in driver.coordinator.snapshot(context.partition("g7"))]
-    assert sizes.count(0) == 3
-    assert sum(sizes) == sum(context.partition(f"g{n}") == context.partition("g7") for n in range(3_500))
-
-
-def test_a_list_of_a_snapshot_holds_so_many_offsets_over_all_topics() -> None:
-    driver = Driver()
-    for topic, count in (("a", 3), ("b", 4), ("c", 1)):
-        driver.create_topic(topic, count)
-        driver.commit("g", {(topic, index): index for index in range(count)})
-    partition = driver.coordinator.partition_of("g")
-    parts = driver.coordinator.snapshot(partition, records_max=3)
-    assert [len(part) for part in parts] == [3, 3, 2]
 
 
 def test_loading_a_partition_looks_at_its_own_groups_only() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groups import regexes
 from groups.errors import InvalidRegularExpression
 from groups.regexes import INSTRUCTION_BYTES, RegexIndex
 from tests.groups.driver import Topics
@@ -103,3 +104,60 @@ def test_eyes_are_forgotten_with_their_pattern(topics: Topics) -> None:
     index.follow("g", "a.*")
     index.forget_unused([])
     assert not index.is_followed("g", "a.*")
+
+
+def test_a_search_by_a_thread_finds_what_there_is_when_it_ends(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    search = index.search("a.*")
+    topics.create("a3", 1)
+    topics.create("c", 1)
+    topics.delete("a1")
+    index.changed(["a3", "c"], ["a1"])
+    search.run()
+    topics.delete("a2")
+    index.changed([], ["a2"])
+    # What came and went again is not there either.
+    topics.create("a4", 1)
+    index.changed(["a4"], [])
+    topics.delete("a4")
+    index.changed([], ["a4"])
+    assert index.resolve("a.*") == {"a3", "a1.extra"}
+    index.end(search)
+    index.changed(["a5"], [])
+    assert index.resolve("a.*") == {"a3", "a1.extra", "a5"}
+
+
+def test_a_pattern_is_searched_once_for_two_that_bring_it(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    first, second = index.search("a."), index.search("a.")
+    first.run()
+    assert index.resolve("a.") == {"a1", "a2"}
+    topics.create("a3", 1)
+    index.changed(["a3"], [])
+    second.run()
+    assert index.resolve("a.") == {"a1", "a2", "a3"}
+    assert not index.needs_search("a.")
+    index.end(first)
+    index.end(second)
+
+
+def test_a_search_that_was_not_done_or_for_no_pattern_leaves_it_to_the_heartbeat(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    wrong, unfinished = index.search("("), index.search("a.")
+    wrong.run()
+    with pytest.raises(InvalidRegularExpression):
+        index.resolve("(")
+    assert index.resolve("a.") == {"a1", "a2"}
+    index.end(wrong)
+    index.end(unfinished)
+
+
+def test_beside_many_topics_a_new_pattern_needs_a_search(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = RegexIndex(topics)
+    index.resolve("a.")
+    assert not index.needs_search("b.")
+    monkeypatch.setattr(regexes, "TOPICS_AT_ONCE", 3)
+    assert index.needs_search("b.")
+    assert not index.needs_search("a.")

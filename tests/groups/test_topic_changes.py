@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from groups import topic_changes
+from groups.context import Context
 from tests.groups.consumers import epoch_of, group_of
 from tests.groups.driver import Driver
 from tests.groups.kit import given
@@ -132,3 +135,30 @@ def test_very_many_groups_are_told_some_in_each_tick(monkeypatch: pytest.MonkeyP
     driver.create_topic("newer")
     driver.advance(10_000)
     assert all(group_of(driver, f"g{number}").epoch > epochs[number] + 1 for number in range(10))
+
+
+def test_a_group_of_very_many_topics_is_told_in_a_tick_of_its_own(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_changes, "NAMES_AT_ONCE", 1)
+    for name in ("h", "i"):
+        driver.join_consumer(name, "a", "t", "later")
+    driver.advance(2_000)
+    told: list[str] = []
+    follow = topic_changes._follow
+
+    def noted(context: Context, group: Any, changed: frozenset[str]) -> None:
+        told.append(group.group_id)
+        follow(context, group, changed)
+
+    monkeypatch.setattr(topic_changes, "_follow", noted)
+    driver.grow_topic("t", 5)
+    driver.now_ms += 100
+    ticks = []
+    for _ in range(4):
+        told.clear()
+        driver.coordinator.tick(driver.now_ms)
+        driver.flush()
+        ticks.append(len(told))
+        driver.now_ms += 1
+    assert ticks == [1, 1, 1, 0]

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipeline.config import Job
-from pipeline.job_file import at_home, parse
+from pipeline.job_file import parse
+from pipeline.job_paths import at_home
 from pipeline.ledger import Entry, Ledger, Totals
 from pipeline.positions import Positions, Range
 from pipeline.shape import Shape, shape_of
@@ -111,3 +114,12 @@ def entry(batch: int, begin: int, until: int, **changed: Any) -> Entry:
         "landed_at_ms": NEW_YEAR_MS,
     }
     return Entry(**{**fields, **changed})
+
+
+def without_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Java, pyspark and jars be there, whatever this machine has."""
+    for step in ("require_pyspark", "_check_jar"):
+        monkeypatch.setattr(f"pipeline.engine_check.{step}", lambda *_nothing: None)
+    monkeypatch.setattr("pipeline.engine_check.find_java", lambda _environment: Path("java"))
+    monkeypatch.setattr("pipeline.engine_check.java_version", lambda *_java: 17)
+    monkeypatch.setattr("pipeline.engine_check.find_jars", lambda _environment: [])

@@ -39,6 +39,15 @@ def test_files_are_uploaded_and_found_by_whole_levels(tmp_path: Path) -> None:
     assert bucket.read(keys[3]) is None
 
 
+def test_a_range_of_an_object_is_read_and_the_first_level_is_listed() -> None:
+    bucket = made()
+    for key in ("a/1", "a/2/3", "b/1", "c"):
+        bucket.create(key, b"0123456789")
+    assert bucket.levels() == ["a", "b"]
+    assert [bucket.read_range("a/1", start, 4) for start in (0, 5, 8)] == [b"0123", b"5678", b"89"]
+    assert bucket.read_range("a/none", 0, 4) is None
+
+
 def test_a_store_that_lets_one_of_several_win_passes_the_probe_and_nothing_is_left() -> None:
     bucket = made()
     bucket.probe()

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from pipeline.bucket_config import (
+    BucketPlace,
     BucketSection,
     delta_options,
     iceberg_options,
     obstore_options,
     place_in_bucket,
+    place_of_copy,
 )
 from pipeline.errors import JobFileError, SetupError
 from pipeline.places import places_of
@@ -101,3 +103,19 @@ def test_only_the_jobs_own_folder_and_the_quarantine_are_on_this_machine(tmp_pat
     assert places.quarantine == tmp_path / "flights_bad"
     places.check()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("s3://lake/kawal", BucketPlace("lake", "kawal")),
+        ("s3://lake/a/b/", BucketPlace("lake", "a/b")),
+        ("s3://lake", BucketPlace("lake", "")),
+        ("s3://", None),
+        ("/var/lib/kawal", None),
+    ],
+)
+def test_an_address_is_that_of_the_setting_of_the_server(url: str, place: BucketPlace | None) -> None:
+    found = place_of_copy(url)
+    assert found == place
+    assert found is None or found.url == url.rstrip("/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -47,3 +48,13 @@ def test_a_machine_that_is_too_busy_to_make_it_is_told_so_and_nothing_is_left(
     with pytest.raises(SetupError, match="not made within 300 s: the machine is busy"):
         make_archive(java, [], {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert list((tmp_path / "cache" / "kawal").iterdir()) == []
+
+
+def test_another_place_of_pyspark_has_an_archive_of_its_own(
+    java: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two installations shared one, which the Java of the second refused with a warning on the terminal."""
+    first = archive_path(java, [], {})
+    elsewhere = ModuleSpec("pyspark", None, origin="/elsewhere/pyspark/__init__.py")
+    monkeypatch.setattr("pipeline.class_archive.find_spec", lambda _name: elsewhere)
+    assert archive_path(java, [], {}) != first

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.derivation import check_view, plan_of, view_reader
+from pipeline.derivation import check_result, check_view, plan_of, view_reader
 from pipeline.errors import JobFileError
 from pipeline.ledger import Totals
 from tests.pipeline.jobs.test_land import World
@@ -60,3 +60,28 @@ def test_a_view_that_cannot_be_evaluated_is_refused_by_name(source: dict[str, st
 
 def test_a_query_without_declared_columns_can_use_what_every_record_has() -> None:
     assert plan_of("SELECT * FROM t WHERE _offset > 5", "").output is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (
+            "n int, missing int",
+            "schema.columns declares 'missing', which the result of source.view does not have",
+        ),
+        ("n string", "schema.columns declares 'n' as string, but it is int in the result of source.view"),
+        ("s bigint", "schema.columns declares 's' as bigint, but it is string in the result of source.view"),
+    ],
+)
+def test_a_table_of_what_a_view_does_not_give_is_refused(columns: str, sentence: str) -> None:
+    """Such a job ran: its rows were null, or all of its records were bad."""
+    source = {"view": "SELECT n, s, d FROM t", "view_columns": "n int, s string, d double"}
+    with pytest.raises(JobFileError) as refused:
+        check_result(job(LAKE, source=source).source, columns)
+    assert sentence in str(refused.value)
+
+
+def test_a_table_of_what_a_view_gives_is_taken() -> None:
+    source = {"view": "SELECT n, s, d FROM t", "view_columns": "n int, s string, d double"}
+    check_result(job(LAKE, source=source).source, "n bigint, s varchar(5), d double")
+    check_result(job(LAKE, source={"view": "SELECT * FROM t WHERE _offset > 5"}).source, "any int")

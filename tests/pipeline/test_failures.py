@@ -124,3 +124,15 @@ def test_a_python_worker_that_was_killed_is_told_whenever_it_dies(report: str) -
 def test_an_end_of_file_elsewhere_is_not_put_down_to_a_python_worker() -> None:
     report = TASK_FAILED.format(place="org.apache.parquet.Reader.read(Reader.java:5)")
     assert "Python worker" not in str(explain("land-t", report, LOG, "kafka:9092"))
+
+
+def test_what_a_read_of_files_could_not_do_is_told_as_it_was_said() -> None:
+    report = (
+        "[PYTHON_DATA_SOURCE_ERROR] Failed to generate Python data source read partitions: Traceback:\n"
+        '  File "plan.py", line 1, in splits\n'
+        "pipeline.errors.SourceError: t-0: records were removed while they were looked for: read again\n"
+        " SQLSTATE: 38000"
+    )
+    error = explain("land-t", report, Path("spark.log"), "127.0.0.1:1")
+    assert isinstance(error, SourceError)
+    assert str(error).startswith("land-t: t-0: records were removed while they were looked for: read again; ")

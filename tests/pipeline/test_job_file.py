@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.errors import UNUSABLE, JobFileError
-from pipeline.job_file import FORMS, at_home, described_keys, duration_ms, load, parse, start_timestamp_ms
+from pipeline.job_file import FORMS, described_keys, duration_ms, load, parse, start_timestamp_ms
+from pipeline.job_paths import at_home
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "pipeline" / "examples").glob("*.toml"))
 
@@ -69,6 +71,27 @@ def test_an_unknown_key_like_no_other_is_refused_naming_all_of_its_table() -> No
         ({"schema": {"rescue": "rest"}}, "schema.rescue is given, but schema.mode is 'raw'"),
         ({"source": {"options": {"startingOffsets": "latest"}}}, "set source.start instead"),
         ({"source": {"topics": ["t", "u", "t"]}}, "source.topics names 't' twice"),
+        ({"source": {"start": "1969-01-01"}}, "source.start is '1969-01-01', before 1970"),
+        ({"source": {"start": date(2013, 1, 1)}}, "expected 'str', got 'date'; put it in quotes"),
+        ({"source": {"max_offsets_per_trigger": 1 << 63}}, "expected 'int' <= 9223372036854775807"),
+        ({"source": {"min_partitions": 3_000_000_000}}, "expected 'int' <= 100000"),
+        (
+            {"source": {"late_after": "99999999999h"}},
+            "'99999999999h': that is more than 100 years; give less",
+        ),
+        ({"trigger": {"interval": "99999999999h"}}, "trigger.interval is '99999999999h': that is more than"),
+        (
+            {"source": {"options": {"minOffsetsPerTrigger": 2_000_000}}},
+            "more than source.max_offsets_per_trigger",
+        ),
+        ({"sink": {"kind": "iceberg", "catalog": {"uri": 5}}}, "sink.catalog['uri'] is 5: expected 'str'"),
+        ({"source": {"options": {"kafka.a.b": [1]}}}, "source.options['kafka.a.b'] is [1]: expected"),
+        ({"source": {"group": "g" * 70_000}}, "ggg…: expected 'str' of length <= 10000"),
+        ({"spark": {"master": "local[0]"}}, "spark.master is 'local[0]': expected local[CORES]"),
+        (
+            {"spark": {"master": "local-cluster[a]"}},
+            "spark.master is 'local-cluster[a]': expected local[CORES]",
+        ),
         ({"spark": {"master": "sparkk://h:7077"}}, "local[CORES] or spark://HOST:PORT"),
         ({"job": {"name": "a/b"}}, "job.name is 'a/b': expected up to 100 letters, digits"),
         ({"sink": {"path": "lake/\0"}}, "sink.path is 'lake/\\x00': it has the character U+0000"),
@@ -90,9 +113,10 @@ def test_a_name_that_no_file_system_takes_is_refused(tmp_path: Path, name: str) 
         at_home(parse(content(sink={"path": f"lake/{name}"})), tmp_path)
 
 
-@pytest.mark.parametrize("missing", ["job", "source", "sink"])
-def test_a_missing_table_is_named(missing: str) -> None:
-    with pytest.raises(JobFileError, match=f"there is no key '{missing}'"):
+@pytest.mark.parametrize(("missing", "key"), [("job", "name"), ("source", "topics"), ("sink", "path")])
+def test_a_missing_table_is_named_with_what_it_needs(missing: str, key: str) -> None:
+    told = rf"there is no key '{missing}'; a job needs the table \[{missing}\] with {key}"
+    with pytest.raises(JobFileError, match=told):
         parse({name: keys for name, keys in content().items() if name != missing})
 
 
@@ -102,6 +126,30 @@ def test_a_file_that_is_not_toml_is_refused_with_the_place(tmp_path: Path) -> No
     with pytest.raises(JobFileError, match=r"land\.toml:1: is not TOML: expected .* \(at line 1") as refused:
         load(path)
     assert refused.value.exit_code == UNUSABLE
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_the_line_and_the_byte(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_bytes(b"[job]\n# caf\xe9\n")
+    with pytest.raises(
+        JobFileError, match=r"land\.toml:2: is not UTF-8: it has the byte 0xe9; save the file"
+    ):
+        load(path)
+
+
+def test_a_file_may_begin_with_the_mark_of_its_encoding(tmp_path: Path) -> None:
+    path = tmp_path / "land.toml"
+    path.write_bytes(b'\xef\xbb\xbf[job]\nname = "a"\n[source]\ntopics = ["t"]\n[sink]\npath = "t"\n')
+    assert load(path).name == "a"
+
+
+def test_metrics_in_the_place_of_the_job_file_are_refused(tmp_path: Path) -> None:
+    """A run replaced the job file."""
+    path = tmp_path / "land.toml"
+    keys = 'name = "a"\nmetrics_file = "land.toml"'
+    path.write_text(f'[job]\n{keys}\n[source]\ntopics = ["t"]\n[sink]\npath = "t"\n')
+    with pytest.raises(JobFileError, match=r"land\.toml:3: job\.metrics_file is the job file itself"):
+        load(path)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

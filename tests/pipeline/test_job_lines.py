@@ -79,3 +79,18 @@ def test_a_sentence_that_names_no_key_is_about_the_first_value_that_it_repeats(
     sentence: str, line: int
 ) -> None:
     assert line_of_value(TEXT, sentence) == line
+
+
+@pytest.mark.parametrize(
+    ("heading", "sentence"), [("[[sink]]", "sink is []: expected a table"), ('["sink"]', "sink.path is 5")]
+)
+def test_headings_in_quotes_and_of_lists_are_found(heading: str, sentence: str) -> None:
+    assert line_of(f"[job]\n{heading}\npath = 5\n", sentence) in (2, 3)
+
+
+@pytest.mark.timeout(20)
+def test_a_value_without_end_costs_no_time() -> None:
+    """A value of 70,000 letters took minutes: each letter could begin a name."""
+    sentence = f"source.topics names {'g' * 300_000!r}: names of topics are 1 to 249 letters"
+    assert line_of(TEXT, sentence) == 5
+    assert line_of_value(TEXT, sentence) == 0

@@ -30,6 +30,10 @@ from pipeline.option_forms import Value
         ("kafkaConsumer.pollTimeoutMs", "120s", "= '120s': expected a whole number from 1 on"),
         ("maxTriggerDelay", "5 minutes", "= '5 minutes': expected a time, as '30s' or '5m'"),
         ("startingOffsetsByTimestampStrategy", "earliest", "expected one of 'error', 'latest'"),
+        # The check, which has clients of its own, said that such a job could run.
+        ("kafka.security.protocol", "SSL", "key of its own; set source.security.protocol instead"),
+        ("kafka.sasl.jaas.config", "x", "set source.security.username_env and password_env instead"),
+        ("kafka.ssl.truststore.location", "/a.jks", "set source.security.ca, a PEM file, instead"),
     ],
 )
 def test_an_option_of_the_source_that_would_be_refused_or_ignored_is_refused_by_name(
@@ -53,6 +57,10 @@ def test_an_option_of_the_source_that_would_be_refused_or_ignored_is_refused_by_
         ("spark.ui.enabled", "yes", "= 'yes': expected true or false"),
         ("spark.memory.fraction", "half", "= 'half': expected a number"),
         ("spark.scheduler.mode", "fastest", "= 'fastest': expected one of 'FAIR', 'FIFO', 'NONE'"),
+        ("spark.memory.fraction", 5, "= 5: expected a number between 0 and 1"),
+        ("spark.sql.session.timeZone", "Mars", "= 'Mars': expected a time zone, as 'UTC'"),
+        ("spark.io.compression.codec", "zst", "= 'zst': expected one of 'lz4', 'lzf', 'snappy', 'zstd'"),
+        ("spark.jars.packages", "a:b:1,a:b", "'a:b' is not GROUP:ARTIFACT:VERSION"),
     ],
 )
 def test_an_option_of_spark_that_would_be_refused_or_ignored_is_refused_by_name(
@@ -93,3 +101,17 @@ def test_a_class_of_the_users_may_have_options_of_its_own() -> None:
     check_source_options({**reporter, "kafka.example.interval": 5})
     with pytest.raises(JobFileError, match=r"did you mean 'kafka\.max\.poll\.records'"):
         check_source_options({**reporter, "kafka.max.pol.records": 5})
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("spark.sql.session.timeZone", "Europe/Berlin"),
+        ("spark.sql.session.timeZone", "+01:00"),
+        ("spark.io.compression.codec", "org.example.Codec"),
+        ("spark.memory.fraction", 0.5),
+        ("spark.jars.packages", "a:b:1, c:d:2"),
+    ],
+)
+def test_values_that_only_spark_knows_are_taken(option: str, value: Value) -> None:
+    check_spark_options({option: value})

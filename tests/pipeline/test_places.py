@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import SetupError
-from pipeline.places import cache_folder, nearest_folder, places_of, uri
+from pipeline.places import cache_folder, nearest_folder, places_of, problem_in, uri
 from tests.pipeline.made import job
 
 
@@ -36,15 +37,48 @@ def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_the_right_to_write_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    with pytest.raises(SetupError, match=f"cannot be made: {tmp_path} is not writable"):
+    monkeypatch.setattr(
+        "pipeline.places.problem_in", lambda _: "Permission denied"
+    )  # root may write everywhere
+    with pytest.raises(SetupError, match=rf"nothing can be made in {tmp_path} \(Permission denied\)"):
         places_of(job(tmp_path)).check()
+
+
+@pytest.mark.parametrize(
+    "table", [{"sink": {"path": "/proc/t"}}, {"job": {"name": "a", "checkpoint": "/proc/c"}}]
+)
+def test_a_folder_in_which_nothing_can_be_made_is_refused_whatever_the_rights_say(
+    tmp_path: Path, table: dict[str, dict[str, str]]
+) -> None:
+    """Root has the right to write in /proc: a run failed there, after a check that said it could run."""
+    with pytest.raises(SetupError, match=r"cannot be made: nothing can be made in /proc \("):
+        places_of(job(tmp_path, **table)).check()
+
+
+def test_trying_to_make_something_leaves_nothing_even_without_files_that_have_no_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert problem_in(tmp_path) == ""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert problem_in(tmp_path) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_in_the_table_of_another_job_is_refused(tmp_path: Path) -> None:
+    places_of(job(tmp_path)).prepare()
+    inner = job(tmp_path, job={"name": "inner"}, sink={"path": "t/batch=0000000001/more"})
+    with pytest.raises(SetupError, match=f"in {tmp_path}/t, the table of another job"):
+        places_of(inner).check()
 
 
 def test_a_quarantine_on_another_file_system_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: True)
+    monkeypatch.setattr("pipeline.places.problem_in", lambda _: "")
     assert Path("/proc/sys").stat().st_dev != tmp_path.stat().st_dev
     with pytest.raises(SetupError, match=r"/proc/sys/kernel is on another file system than .* by one rename"):
         places_of(job(tmp_path, errors={"path": "/proc/sys/kernel"})).check()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import JobFileError, SetupError
-from pipeline.job_file import at_home, parse
+from pipeline.job_file import parse
+from pipeline.job_paths import at_home
 from pipeline.security import (
     SecuritySection,
     java_options,

@@ -95,3 +95,10 @@ def test_bytes_cannot_be_names_of_folders() -> None:
 def test_a_file_needs_at_least_one_column() -> None:
     every = ["a", "topic", "partition", "offset", "timestamp"]
     assert "names every column" in refusal("a int", schema={"key": "none"}, sink={"partition_by": every})
+
+
+@pytest.mark.parametrize("name", ["a b", "a=b", "a;b", "a(b)"])
+def test_a_name_that_no_delta_table_may_have_is_refused_in_one_alone(name: str) -> None:
+    with pytest.raises(JobFileError, match="which no column of a Delta table may have"):
+        lake_shape(f"`{name}` int", sink={"kind": "delta"})
+    assert lake_shape(f"`{name}` int").landed[0] == name

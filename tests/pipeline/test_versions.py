@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from pipeline.check import JAVA_VERSIONS
+from pipeline.engine_check import JAVA_VERSIONS
 from pipeline.jars import POM, REQUIRED
 
 ROOT = Path(__file__).parents[2]

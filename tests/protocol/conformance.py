@@ -13,6 +13,8 @@ from protocol.schema import REQUIRED, ZERO_UUID, ArrayOf, Fixed, Sized, WireFiel
 from tests.protocol.specifications import common, default_of, snake_case, versions_of
 
 NOT_SPECIFIED = {
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
     "AlterShareGroupOffsetsRequest",
     "AlterShareGroupOffsetsResponse",
     "ConsumerGroupDescribeRequest",
@@ -21,6 +23,8 @@ NOT_SPECIFIED = {
     "ConsumerGroupHeartbeatResponse",
     "CreateDelegationTokenRequest",
     "CreateDelegationTokenResponse",
+    "EnvelopeRequest",
+    "EnvelopeResponse",
     "DeleteShareGroupOffsetsRequest",
     "DeleteShareGroupOffsetsResponse",
     "DescribeDelegationTokenRequest",

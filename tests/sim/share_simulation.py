@@ -190,7 +190,7 @@ class ShareSimulation(Scenario):
         if self.topic_id == ZERO_UUID:
             return
         shares = self.world.broker.coordinators.maybe_shares
-        table = None if shares is None else shares._machine._table
+        table = None if shares is None else shares._machine.table
         if table is not None:
             table.config = ShareConfig(
                 share_coordinator_state_topic_num_partitions=STATE_PARTITIONS,
@@ -341,7 +341,7 @@ class ShareSimulation(Scenario):
 
     def _is_drained(self, seat: Seat) -> bool:
         shares = self.world.broker.coordinators.maybe_shares
-        share = None if shares is None else shares._machine._table.shares.get(self._key(seat))
+        share = None if shares is None else shares._machine.table.shares.get(self._key(seat))
         partition = self._partition(INPUT, seat[1])
         # What clients left open when they ended times out before long.
         is_decided = partition.last_stable_offset == partition.high_watermark

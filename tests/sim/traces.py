@@ -24,6 +24,7 @@ from tests.sim.compaction_simulation import Compacting
 from tests.sim.damage import made
 from tests.sim.databases_simulation import DatabasesSimulation
 from tests.sim.full_store import made_full
+from tests.sim.journal_simulation import World as JournalWorld
 from tests.sim.scenario import Scenario
 from tests.sim.seqno_simulation import SeqnoSimulation
 from tests.sim.share_simulation import ShareSimulation
@@ -31,6 +32,7 @@ from tests.sim.simulation import Simulation
 from tests.sim.split_groups_simulation import SplitGroupsSimulation
 from tests.sim.split_simulation import SplitSimulation
 from tests.sim.test_backup_simulation import BackupSimulation
+from tests.sim.test_journal_simulation import run as run_journal
 from tests.sim.test_remote_simulation import STEPS as REMOTE_STEPS
 from tests.sim.test_remote_simulation import World as RemoteWorld
 from tests.sim.test_views_simulation import ViewsSimulation
@@ -84,6 +86,11 @@ def _remote(seed: int) -> Run:
     return Run((world.objects.calls, _bytes_on(world.node.disk)))
 
 
+def _journal(seed: int) -> Run:
+    world = run_journal(JournalWorld(seed))
+    return Run((world.objects.calls, sorted(world.acked)))
+
+
 def _full_store(_seed: int) -> Run:
     store = made_full("killed and started")
     return Run((store.expected, _bytes_on(store.disk)))
@@ -109,6 +116,7 @@ SIMULATIONS: Final[dict[str, Callable[[int], Run]]] = {
     "dead-letters": _dead_letters,
     "pipelined": _pipelined,
     "remote": _remote,
+    "journal": _journal,
     "store": _store,
     "full-store": _full_store,
 }

@@ -79,6 +79,17 @@ def test_the_batch_spans_what_was_left_out_and_belongs_to_nobody() -> None:
     assert header.max_timestamp == 1_001
 
 
+@pytest.mark.parametrize(("base", "delta"), [(-(2**63), -1), (2**63 - 1, 1)])
+def test_times_beyond_64_bits_end_at_the_last_that_there_is(base: int, delta: int) -> None:
+    source = encode_batch([Record(0, 0, b"d1", b'{"voltage": 300}'), Record(1, delta, b"d1", b"{}")])
+    # The first record is left out: that the others are newer, or older, is in their deltas.
+    struct.pack_into(">q", source, 27, base)
+    renew_crc(source)
+    batch = filter_batch(make_view("SELECT * FROM t WHERE _offset > 0", None), memoryview(source)).batch
+    assert batch is not None
+    assert read_batch_header(batch).max_timestamp == base
+
+
 def test_append_time_counts_for_all_survivors() -> None:
     filtered = run(HIGH, voltages(1, 223), append_time_ms=77)
     assert [record.timestamp_ms for record in survivors(filtered)] == [77]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from wal.disk import Disk
 from wal.options import LogOptions
-from wal.store import Store, StoreIdentity
+from wal.store import Store
+from wal.store_marker import StoreIdentity
 
 IDENTITY = StoreIdentity(cluster_id="cluster", node_id=1, secret="5e")
 OPTIONS = LogOptions(min_free_bytes=0, segment_bytes=1 << 16)

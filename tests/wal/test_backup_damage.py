@@ -16,7 +16,7 @@ from wal.errors import StoreError
 from wal.memory_disk import MemoryDisk
 from wal.memory_image import KEEP_ALL
 from wal.restore import Restore
-from wal.store import MARKER
+from wal.store_marker import MARKER
 
 STEP = int(os.environ.get("KAWAL_DAMAGE_STEP", "499"))
 """The distance between the bytes of large files that are tried; small ones are tried whole."""

@@ -8,7 +8,8 @@ from tests.wal.stores import IDENTITY, open_store
 from wal.disk import Disk
 from wal.log import VnodeLog
 from wal.options import LogOptions
-from wal.store import Store, StoreIdentity
+from wal.store import Store
+from wal.store_marker import StoreIdentity
 
 OTHER = StoreIdentity(cluster_id="second", node_id=2, secret="00")
 OPTIONS = LogOptions(

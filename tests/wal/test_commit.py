@@ -350,3 +350,44 @@ def test_no_two_segments_bear_the_same_name() -> None:
     roll_back(state, [])
 
     assert state.next_version == state.written_version == 3
+
+
+def spread_frame(state: LogState, streams: int) -> OpenFrame:
+    """Return the open frame, with a small batch of each of so many streams."""
+    frame = OpenFrame(state.next_version)
+    for stream_id in range(1, streams + 1):
+        add_batch(frame, state.stream(stream_id), batch())
+    state.next_version = frame.next_version
+    return frame
+
+
+def test_the_frame_by_which_a_segment_has_enough_extents_closes_it() -> None:
+    state = state_with(options=small_options(segment_bytes=1 << 20, segment_extents_max=10))
+
+    assert [begin_and_end(state, 4).closes for _ in range(4)] == [False, False, True, False]
+    first, second = state.segments.all
+    assert (first.sealed, second.sealed) == (True, False)
+    assert [len(known.index.base) for known in (first, second) if known.index is not None] == [12, 4]
+    assert first.end_position < 4 << 10, "the bytes would have had room"
+
+
+def test_one_frame_may_have_more_extents_than_a_segment_is_closed_with() -> None:
+    state = state_with(options=small_options(segment_bytes=1 << 20, segment_extents_max=10))
+
+    assert [begin_and_end(state, 25).closes for _ in range(2)] == [True, True]
+
+
+def begin_and_end(state: LogState, streams: int) -> CommitJob:
+    job = begin_commit(state, spread_frame(state, streams), 0)
+    done(state, job)
+    return job
+
+
+def test_on_a_full_disk_a_segment_takes_more_extents_as_there_is_no_room_for_another() -> None:
+    state = state_with(options=small_options(segment_bytes=1 << 20, segment_extents_max=10))
+    begin_and_end(state, 4)
+    state.full = True
+
+    assert not begin_and_end(state, 8).closes
+    state.full = False
+    assert begin_and_end(state, 1).closes

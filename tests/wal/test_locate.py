@@ -10,7 +10,8 @@ import pytest
 from tests.wal.logs import batch, commit, maintain, new_state, open_log, small_options
 from wal.disk_errors import disk_error
 from wal.errors import IndexRebuilding, LogDamaged
-from wal.index import ActiveIndex, FileIndex, SegmentIndex
+from wal.index import ActiveIndex, SegmentIndex
+from wal.index_file import FileIndex
 from wal.locate import index_of, locate, next_with, rebuild_index
 from wal.log import VnodeLog
 from wal.maintenance import RETRY_MS

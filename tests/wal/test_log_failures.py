@@ -112,6 +112,21 @@ def test_a_failed_reopen_is_tried_again_after_a_pause() -> None:
     assert read_all(log, 1) == sent
 
 
+def test_a_log_that_is_stopped_while_a_commit_fails_is_verified_and_goes_on() -> None:
+    disk = MemoryDisk()
+    log, sent = log_with(disk, b"acknowledged")
+    log.append(1, batch())
+    job = log.begin_sync(0)
+    assert job is not None
+    log.stop(OSError("a fault of ours"))
+    log.failed(job, OSError("and one of the disk"), 0)
+
+    commit(log, 1_000)
+
+    assert log.state == "OPEN"
+    assert read_all(log, 1) == sent
+
+
 @pytest.mark.parametrize("stored_bytes", [0, 1, 64, 100, 200])
 def test_a_short_write_is_cut_off_and_its_offsets_are_given_out_again(stored_bytes: int) -> None:
     disk = MemoryDisk()

@@ -20,7 +20,7 @@ from wal.checkpoint import (
     log_number,
 )
 from wal.disk_errors import DiskError, DiskFull, SyncFailed
-from wal.index import decode_index
+from wal.index_file import decode_index
 from wal.maintenance_jobs import (
     CheckpointJob,
     FlushJob,

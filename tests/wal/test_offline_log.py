@@ -20,7 +20,7 @@ from tests.wal.logs import (
 )
 from tests.wal.test_tiering import filled as tiered
 from wal.disk import Disk
-from wal.errors import NotUsable, OffsetOutOfRange, RemoteOnly
+from wal.errors import NotUsable, OffsetOutOfRange
 from wal.format import EntryKind
 from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
@@ -158,13 +158,16 @@ def test_what_retention_removed_since_the_checkpoint_is_an_error_and_no_gap() ->
 
 
 @pytest.mark.parametrize("is_running", [True, False])
-def test_what_is_in_the_object_store_alone_is_named_and_the_rest_can_be_read(is_running: bool) -> None:
+def test_what_is_in_the_object_store_alone_has_its_place_in_an_object(is_running: bool) -> None:
     node, written = tiered()
     left = node.tier()
     found = open_offline(node.disk, node.store.vnode_path("default", 0), vnode_id=0, is_running=is_running)
     begin, end = found.bounds(7)
     assert (begin, end) == (0, len(written))
-    with pytest.raises(RemoteOnly, match="has left the disk"):
-        list(found.places(7, begin, end))
-    local = list(found.places(7, end - 1, end))
-    assert [place.base_version in left for place in local] == [False]
+    places = list(found.places(7, begin, end))
+    remote = [place for place in places if place.record is not None]
+    assert {place.base_version for place in remote} == set(left)
+    for place in remote:
+        assert place.record is not None
+        stored = node.objects.objects[place.record.key].data
+        assert written[place.base] in stored[place.position : place.position + place.size_bytes]

@@ -5,7 +5,16 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from wal.producers import NEW, Duplicate, ProducerError, Producers, ProducerStamp, TransactionMarker
+from wal.producers import (
+    NEW,
+    PRODUCER_BYTES,
+    STREAM_BYTES,
+    Duplicate,
+    ProducerError,
+    Producers,
+    ProducerStamp,
+    TransactionMarker,
+)
 
 STREAMS = st.integers(0, 1)
 PRODUCERS = st.integers(0, 2)
@@ -160,6 +169,12 @@ class TableMachine(RuleBasedStateMachine):
             first = [self.open_since(stream_id, producer_id) for producer_id in range(3)]
             stable = min((offset for offset in first if offset is not None), default=self.offset())
             assert self.producers.of(stream_id).last_stable_offset(self.offset()) == stable
+
+    @invariant()
+    def every_stream_and_producer_is_counted_once(self) -> None:
+        streams = self.producers._streams.values()
+        weights = (STREAM_BYTES + PRODUCER_BYTES * len(stream.states) for stream in streams)
+        assert self.producers.size_bytes == sum(weights)
 
     @invariant()
     def the_index_holds_every_abort(self) -> None:

@@ -112,6 +112,25 @@ def test_no_crash_state_of_a_busy_log_loses_what_was_acknowledged(
     assert states > 2_500
 
 
+def test_no_crash_state_around_segments_closed_for_their_extents_loses_what_was_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Their indexes are written in several pieces.
+    monkeypatch.setattr("wal.index_file.PIECE_BYTES", 300)
+    options = replace(OPTIONS, segment_bytes=64 << 10, segment_extents_max=12)
+    run = busy_run(seed=7, steps=50, options=options)
+    closed = [segment for segment in run.log._state.segments.all if segment.sealed]
+    assert closed
+    assert all(segment.end_position < 32 << 10 for segment in closed), "none of them was full"
+
+    def within(state: CrashState) -> None:
+        log = check(run, state.disk, newest(state))
+        for segment in log._state.segments.all if log is not None else ():
+            assert segment.index is None or len(segment.index.base) < 12 + 5
+
+    assert check_every_crash(run.disk.trace, within) > 2_000
+
+
 def test_what_a_restarted_process_shows_survives_the_next_power_cut() -> None:
     run = busy_run(seed=2, steps=25)
 

@@ -183,3 +183,15 @@ def test_only_a_growing_index_is_given_out_to_be_added_to() -> None:
 
     with pytest.raises(AssertionError):
         _ = one.active_index
+
+
+@pytest.mark.parametrize(("appends", "expected"), [(7, False), (8, True)])
+def test_a_segment_is_nearly_full_by_its_extents_too(appends: int, *, expected: bool) -> None:
+    options = small_options(segment_bytes=1 << 20, segment_extents_max=10)
+    log = open_log(MemoryDisk(), options)
+    for number in range(appends):
+        log.append(number + 1, batch())
+    commit(log)
+    active = log._state.active
+    assert active is not None
+    assert active.is_nearly_full(options) == expected

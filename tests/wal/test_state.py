@@ -37,9 +37,17 @@ def test_a_full_disk_refuses_no_more_than_ordinary_appends() -> None:
     state.full = True
 
     assert state.refusal() is None
-    error = state.disk_full()
+    error = state.no_room()
     assert isinstance(error, DiskFull)
     assert (error.errno, error.path, error.operation) == (errno.ENOSPC, DIRECTORY, "append to")
+
+
+def test_a_store_that_lags_refuses_no_more_than_ordinary_appends() -> None:
+    state = new_state(MemoryDisk())
+    state.behind = True
+
+    assert state.refusal() is None
+    assert str(state.no_room()) == f"{DIRECTORY}: the object store lags too far behind; try again later"
 
 
 def test_a_stream_is_made_once() -> None:

@@ -21,7 +21,8 @@ from wal.errors import (
 )
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
-from wal.store import STORE_FORMAT, StoreIdentity, marker_format, vnodes_in
+from wal.store import vnodes_in
+from wal.store_marker import STORE_FORMAT, StoreIdentity, marker_format
 
 
 def test_an_empty_directory_becomes_a_store_and_keeps_its_identity() -> None:
@@ -134,6 +135,13 @@ def test_a_second_process_is_told_who_holds_the_store() -> None:
 
     with pytest.raises(StoreInUse, match="in use by"):
         open_store(disk)
+
+
+def test_sockets_that_an_interrupted_first_start_has_left_are_ours() -> None:
+    disk = MemoryDisk()
+    disk.make_directory("data")
+    put(disk, "data/worker-1.http.sock", b"")
+    open_store(disk)
 
 
 def test_a_directory_with_other_files_is_not_touched() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import mmap
+import sys
+import tracemalloc
 
 import pytest
 
 from tests.wal.logs import new_state
 from wal.disk import Buffer
-from wal.index import ActiveIndex
+from wal.index import FRAME_BYTES, GROWN_EXTENT_BYTES, GROWN_STREAM_BYTES, ActiveIndex
+from wal.index_file import decode_index, encode_index
 from wal.memory_disk import MemoryDisk
 from wal.segment import Segment, SharedFile
 from wal.tail import (
@@ -19,9 +22,6 @@ from wal.tail import (
     TailCache,
     pinned_bytes,
 )
-
-EXTENT_COST, FRAME_COST = 40, 12
-"""The bytes that a row of an index counts for."""
 
 
 def segment(base_version: int = 0) -> Segment:
@@ -119,6 +119,19 @@ def test_many_small_batches_count_with_the_objects_that_hold_them() -> None:
     assert cache.size_bytes == 50 * (100 + BUFFER_BYTES) + EXTENT_OVERHEAD_BYTES
 
 
+def test_a_segment_whose_batches_were_all_dropped_takes_no_room_for_more() -> None:
+    cache, old, new = TailCache(50 * EXTENT_COST_IN_MEMORY), segment(0), segment(1)
+    for position in range(2_000):
+        cache.add(old, {position: [bytes(10)]}, 10)
+    grown = sys.getsizeof(old.tail)
+
+    for position in range(60):
+        cache.add(new, {position: [bytes(10)]}, 10)
+
+    assert sys.getsizeof(old.tail) == sys.getsizeof({}) < grown
+    assert new.tail
+
+
 def indexed(base_version: int, extent_count: int = 1, frame_count: int = 0) -> Segment:
     """Return a sealed segment with an index and an open file."""
     disk = MemoryDisk()
@@ -138,22 +151,64 @@ def loaded(one: Segment) -> bool:
 
 
 def test_indexes_are_given_up_oldest_first_with_their_files() -> None:
-    cache = IndexCache(2 * EXTENT_COST)
+    one = GROWN_EXTENT_BYTES + GROWN_STREAM_BYTES
+    cache = IndexCache(2 * one)
     segments = [indexed(number) for number in range(4)]
 
     for sealed in segments:
         cache.loaded(sealed)
 
     assert [loaded(sealed) for sealed in segments] == [False, False, True, True]
-    assert cache.size_bytes == 2 * EXTENT_COST
+    assert cache.size_bytes == 2 * one
 
 
-def test_an_index_counts_its_extents_and_frames() -> None:
+def test_an_index_that_has_grown_counts_its_extents_streams_and_frames() -> None:
     cache = IndexCache(1 << 20)
 
     cache.loaded(indexed(0, extent_count=7, frame_count=3))
 
-    assert cache.size_bytes == 7 * EXTENT_COST + 3 * FRAME_COST
+    assert cache.size_bytes == 7 * GROWN_EXTENT_BYTES + GROWN_STREAM_BYTES + 3 * FRAME_BYTES
+
+
+def test_an_index_from_its_file_counts_that_and_its_verdicts() -> None:
+    cache, one = IndexCache(1 << 20), indexed(0, extent_count=7, frame_count=3)
+    assert isinstance(one.index, ActiveIndex)
+    data = encode_index(one.index, vnode_id=0, base_version=0, end_position=9, next_version=7, seed=1)
+    one.index = decode_index(data, base_version=0, seed=1)
+
+    cache.loaded(one)
+
+    assert cache.size_bytes == len(data) + 7
+
+
+@pytest.mark.parametrize("streams", [1, 20_000])
+def test_an_index_that_grows_weighs_what_it_takes(streams: int) -> None:
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        index = ActiveIndex()
+        for number in range(40_000):
+            index.add(
+                500 + number % streams, base=number, count=1, position=number, size=1, max_timestamp=0,
+                version=number,
+            )  # fmt: skip
+        index.trust_nothing()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+    assert 0.85 * taken < index.memory_bytes() < 1.15 * taken
+
+
+def test_an_index_that_is_heavier_than_all_may_be_is_let_go_once_it_is_stored() -> None:
+    cache, large, small = IndexCache(20 * GROWN_EXTENT_BYTES), indexed(0, extent_count=50), indexed(1)
+
+    cache.stored(small)
+    cache.stored(large)
+    cache.stored(large)
+
+    assert (loaded(large), loaded(small)) == (False, True)
+    assert cache.size_bytes == GROWN_EXTENT_BYTES + GROWN_STREAM_BYTES
 
 
 def test_the_one_in_use_is_kept_however_large_it_is() -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+import wal.store_marker
 from tests.wal.remote.copies import Node, at_once, bodies, restored
 from tests.wal.stores import OPTIONS, open_store
 from wal.block_cache import BLOCK_BYTES
-from wal.errors import RemoteOnly, RemoteReadError, RemoteWaits
+from wal.disk_errors import DiskError
+from wal.errors import RemoteOnly, RemoteReadError, RemoteWaits, UnknownFormat
+from wal.memory_faults import failing
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced
-from wal.remote_record import record_name
+from wal.remote.formats import CUT, RemoteDamaged
+from wal.remote.proof import FAILURES_MAX
+from wal.remote_record import RemoteRecord, record_name
 from wal.segment import segment_name
+from wal.store_marker import MARKER, STORE_FORMAT, TIERED_FORMAT, marker_format, write_marker
 from wal.tierable import LocalPolicy
 
 LARGE = b"y" * 20_000
@@ -47,6 +55,46 @@ def test_a_segment_that_no_stream_wants_leaves_the_disk_and_is_read_from_the_sto
     assert not {segment_name(base) for base in left} & set(node.local_files())
     assert bodies(node.log) == written
     assert node.log.remote_usage()[0] == len(left)
+
+
+def test_a_log_that_has_files_to_let_go_asks_to_be_called() -> None:
+    node, _ = filled()
+    node.log.storage[1]._scrubbing.due_ms = 1 << 60
+    node.log.tier([RemoteRecord(1, salt=0, key="seg/a.wal", size_bytes=1, crc=0)])
+    assert node.log.next_deadline() == node.log.storage[0].now_ms
+
+
+def test_older_programs_refuse_a_directory_of_which_a_segment_has_left_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node, _ = filled()
+    assert marker_format(node.disk, f"data/{MARKER}") == STORE_FORMAT
+    node.tier()
+    assert marker_format(node.disk, f"data/{MARKER}") == TIERED_FORMAT
+    again = reopened(node)
+    again.append(b"more")
+    assert marker_format(again.disk, f"data/{MARKER}") == TIERED_FORMAT, "a start does not lower it"
+    monkeypatch.setattr(wal.store_marker, "NEWEST_FORMAT", STORE_FORMAT)
+    with pytest.raises(UnknownFormat, match="has format 5, but this version of kawal reads 1, 2, 3, 4"):
+        reopened(again)
+
+
+def test_a_directory_tiered_by_an_older_version_is_brought_to_the_format_of_such() -> None:
+    node, written = filled()
+    node.tier()
+    write_marker(node.disk, "data", node.store.identity)
+    again = reopened(node)
+    assert marker_format(again.disk, f"data/{MARKER}") == TIERED_FORMAT
+    assert bodies(again.log) == written
+
+
+def test_nothing_leaves_the_disk_while_the_format_cannot_be_raised() -> None:
+    node, written = filled()
+    node.disk.faults.append(failing("rename", errno.EIO, path="kawal"))
+    with pytest.raises(DiskError):
+        node.tier()
+    assert node.log.remote_usage() == (0, 0)
+    assert bodies(node.log) == written
 
 
 def test_after_a_power_failure_the_same_records_are_read() -> None:
@@ -124,6 +172,35 @@ def segment_keys(node: Node) -> list[str]:
     return [f"cluster/default/vnode-0/{log._segments[base].stem}.wal" for base in sorted(log._segments)]
 
 
+def test_a_read_without_an_answer_takes_nothing_from_the_proofs_of_the_others() -> None:
+    node, written = filled()
+    victim = segment_keys(node)[0]
+    node.objects.hook = lambda call: ObjectFault.AWAY if call.key == victim else None
+    left = node.tier()
+    assert len(left) > 3
+    assert 0 not in left
+    assert segment_name(0) in node.local_files()
+    node.objects.hook = None
+    assert node.tier() == [0]
+    assert bodies(node.log) == written
+
+
+def test_objects_without_an_answer_are_tried_after_the_others() -> None:
+    node, _ = filled()
+    victims = segment_keys(node)[:FAILURES_MAX]
+    node.objects.hook = lambda call: ObjectFault.AWAY if call.key in victims else None
+    assert node.tier() == []
+    assert len(node.tier()) > 1
+
+
+def test_a_store_that_is_away_is_asked_for_few_proofs_of_a_round() -> None:
+    node, _ = filled()
+    asked = len(node.objects.calls)
+    node.objects.hook = lambda call: ObjectFault.AWAY if call.kind == "read_range" else None
+    assert node.tier() == []
+    assert sum(call.kind == "read_range" for call in node.objects.calls[asked:]) == FAILURES_MAX
+
+
 def test_a_process_that_was_fenced_removes_nothing() -> None:
     node, written = filled()
     other = reopened(node)
@@ -133,6 +210,24 @@ def test_a_process_that_was_fenced_removes_nothing() -> None:
     assert segment_name(0) in node.local_files()
     node.objects.hook = lambda _: ObjectFault.AWAY
     assert bodies(node.log) == written
+
+
+def test_without_the_cut_nothing_leaves_the_disk_and_all_is_read() -> None:
+    node, written = filled()
+    node.tier(budget_bytes=1)
+    del node.objects.objects[f"cluster/{CUT}"]
+    left = set(node.objects.objects)
+    with pytest.raises(RemoteDamaged, match="cluster/cut: the object is missing"):
+        node.tier()
+    node.append(b"more")
+    with pytest.raises(RemoteDamaged, match="cluster/cut: the object is missing"):
+        node.round()
+    assert bodies(node.log) == [*written, b"more"]
+    again = reopened(node)
+    with pytest.raises(RemoteDamaged, match="cluster/cut: the object is missing"):
+        again.round()
+    assert left <= set(node.objects.objects), "nothing is removed"
+    assert bodies(again.log) == [*written, b"more"]
 
 
 def test_retention_removes_segments_in_the_store_too() -> None:
@@ -226,7 +321,7 @@ def test_a_proof_that_was_not_used_before_the_next_round_counts_no_more() -> Non
     state, _ = node.log.storage
     bases = at_once(node.log.tierable(lambda _: LocalPolicy(-1, 0), wall_ms=0))
     proofs = node.uploader.proved({"default/vnode-0": bases}, budget_bytes=1 << 30)
-    node.log.tier(proofs["default/vnode-0"])
+    node.log.tier(proofs.records["default/vnode-0"])
     node.log.tier([])
     node.commit(node.log)
     assert state.remote_records == {}

@@ -7,6 +7,7 @@ from tests.wal.remote.copies import Node, bodies
 from tests.wal.test_tiering import LARGE, checkpointed
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects
+from wal.store_marker import MARKER, STORE_FORMAT, TIERED_FORMAT, marker_format
 
 
 def prepared() -> tuple[Node, list[bytes]]:
@@ -27,18 +28,21 @@ def test_at_every_crash_while_segments_leave_the_disk_all_records_are_read() -> 
     disk.trace.events.clear()
     left = node.tier()
     assert len(left) > 1
-    seen = set()
+    seen, formats = set(), set()
 
     def check(state: CrashState) -> None:
         again = Node(node.objects, disk=MemoryDisk(image=state.disk.image.copy()), incarnation="b")
         assert again.log.state == "OPEN", again.log.damage
         assert bodies(again.log) == written
         seen.add(len(again.log.view().remote))
+        formats.add((bool(again.log.view().remote), marker_format(state.disk, f"data/{MARKER}")))
         assert again.round().segments_missing == 0
-        assert again.uploader.sweep(1) == []
+        # The process before has left checkpoints that newer ones replaced, and nothing else.
+        assert all("/state/" in key for key in again.uploader.sweep(1))
 
     assert check_every_crash(disk.trace, check) > 10
     assert seen >= set(range(len(left))), "crashes before, between and after"
+    assert formats == {(False, STORE_FORMAT), (False, TIERED_FORMAT), (True, TIERED_FORMAT)}
 
 
 def test_at_every_crash_while_such_segments_are_retired_all_later_records_are_read() -> None:

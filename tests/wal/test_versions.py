@@ -191,6 +191,21 @@ def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed:
     assert log.version_of(99, 0) is None
 
 
+def test_the_end_of_wanted_frames_asks_about_few_of_very_many_streams() -> None:
+    log = open_log(MemoryDisk())
+    for stream_id in range(1, 500):
+        log.append(stream_id, batch(1))
+    commit(log)
+    asked: list[int] = []
+
+    def wanted(stream_id: int) -> bool:
+        asked.append(stream_id)
+        return True
+
+    assert log.end_of_frames_with(wanted) == log.next_version
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_first_record_of_a_stream_at_or_after_a_version_is_found(seed: int) -> None:
     log, _ = busy_log(MemoryDisk(), seed)

@@ -2,10 +2,13 @@
 
     <cluster id>/cut                              the only object that changes; what it does not lead to does
                                                   not exist
+    <cluster id>/cuts/<time ms>-<number>-<epoch>  a cut as it was, for a restore to that moment
     <log>/manifest/<number>-<epoch>               the sealed segments of a log
     <log>/seg/<number>-<epoch>.wal  .idx          a sealed segment, byte by byte, and its index
     <log>/wal/<number>-<epoch>                    a chunk: bytes of the segment that still grows
     <log>/state/<number>-<epoch>                  a checkpoint, or a snapshot of the catalogue
+    <cluster id>/journal/<epoch>/<number>         what follows the cut, with durability `remote`
+                                                  (wal/remote/journal_format.py)
 
 `<log>` is `<cluster id>/meta` or `<cluster id>/<database>/vnode-<n>`, as in the data directory.
 
@@ -25,12 +28,27 @@ from crc32c import crc32c
 from msgspec import Struct
 
 from wal.errors import StoreError
-from wal.store import StoreIdentity
+from wal.store_marker import StoreIdentity
 
 Content = TypeVar("Content", bound=Struct)
 
 REMOTE_FORMAT: Final = 1
+JOURNAL_FORMAT: Final = 2
+"""The format of a cut that is followed by a journal: an older program would restore without that."""
 CUT: Final = "cut"
+CUTS: Final = "cuts"
+
+
+def past_cut_name(time_ms: int, number: int, epoch: int) -> str:
+    """Return the name of a cut that is kept; names sort by time."""
+    return f"{CUTS}/{time_ms:015d}-{number:020d}-{epoch:010d}"
+
+
+def time_of(name: str) -> int | None:
+    """Return the moment in the name of a cut that is kept, None for another name."""
+    folder, _, rest = name.rpartition("/")
+    time_ms = rest.partition("-")[0]
+    return int(time_ms) if folder == CUTS and time_ms.isdigit() else None
 
 
 class RemoteDamaged(StoreError):
@@ -99,6 +117,13 @@ class LogCut(Struct, frozen=True, kw_only=True):
     snapshot: RemoteObject | None = None
 
 
+class JournalMark(Struct, frozen=True, array_like=True, order=True):
+    """A place in the journal: the first chunk that is not in a cut."""
+
+    epoch: int
+    number: int
+
+
 class Cut(Struct, frozen=True, kw_only=True):
     """The state of a data directory, and the process that keeps it."""
 
@@ -116,6 +141,8 @@ class Cut(Struct, frozen=True, kw_only=True):
     time_ms: int
     """Milliseconds since 1970."""
     logs: dict[str, LogCut]
+    journal: JournalMark | None = None
+    """The first chunk of the journal that the logs do not have; None: there is none of this process."""
 
     @property
     def identity(self) -> StoreIdentity:
@@ -148,10 +175,10 @@ def seal(content: Cut | Manifest) -> bytes:
 def open_cut(data: bytes, key: str) -> Cut:
     """Return the cut in an object's bytes.  Raises: RemoteDamaged."""
     cut = _opened(data, Cut, key)
-    if cut.format != REMOTE_FORMAT:
+    if cut.format not in (REMOTE_FORMAT, JOURNAL_FORMAT):
         raise RemoteDamaged(
             f"{key}: written by another version of kawal (format {cut.format}; this one reads "
-            f"{REMOTE_FORMAT}); use that version"
+            f"{REMOTE_FORMAT} and {JOURNAL_FORMAT}); use that version"
         )
     return cut
 
@@ -159,6 +186,16 @@ def open_cut(data: bytes, key: str) -> Cut:
 def open_manifest(data: bytes, key: str) -> Manifest:
     """Return the manifest in an object's bytes.  Raises: RemoteDamaged."""
     return _opened(data, Manifest, key)
+
+
+def lost_cut(copy: str) -> RemoteDamaged:
+    """Return the error for a copy of which the cut is missing; `copy` is its address."""
+    return RemoteDamaged(
+        f"{copy}/{CUT}: the object is missing, though other objects of the copy are there: nothing tells"
+        " which of them count, so all were left as they are; put the object back from an older version of it"
+        " that the bucket keeps. A directory with all of its segments on the disk can begin a new copy under"
+        " another prefix of kawal.remote.store"
+    )
 
 
 def _opened(data: bytes, kind: type[Content], key: str) -> Content:

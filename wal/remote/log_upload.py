@@ -11,6 +11,7 @@ other bytes than at its first use: a request without an answer may still be carr
 from __future__ import annotations
 
 from collections.abc import Collection
+from hashlib import blake2b
 
 from crc32c import crc32c
 
@@ -19,12 +20,12 @@ from wal.catalogue import SNAPSHOT_NAMES, decode_snapshot
 from wal.checkpoint import CHECKPOINT_NAMES, own_checkpoint
 from wal.disk import Disk, File, NoSuchFile
 from wal.errors import StoreError
-from wal.format import FIRST_FRAME_POSITION, decode_segment_start, seed_of
+from wal.format import FIRST_FRAME_POSITION, SegmentHeader, decode_segment_start, seed_of
 from wal.log_view import LogView
 from wal.objects import ObjectStore, put_once
 from wal.remote.chunks import next_chunk
 from wal.remote.formats import Chunk, LogCut, Manifest, RemoteObject, RemoteSegment, seal
-from wal.remote.proof import has_its_bytes
+from wal.remote.proof import ProofReads
 from wal.remote_record import RemoteRecord
 from wal.scan import Scan
 from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
@@ -96,8 +97,10 @@ class LogUpload:
         self._growing: _Growing | None = None
         # What is in the store now; it is part of the next cut even if this round ends with an error.
         self._small = {"manifest": cut.manifest, "checkpoint": cut.checkpoint, "snapshot": cut.snapshot}
+        self._digests: dict[str, bytes] = {}
         self._manifest_of = tuple(self._segments.values())
         self._is_checked = not self._segments
+        self._unread: set[str] = set()
         self.bases: frozenset[int] = frozenset()
         """The closed segments that were uploaded, after `bring_up`."""
         self.garbage: list[str] = []
@@ -153,15 +156,19 @@ class LogUpload:
         """Whether the log's segment is the one that an earlier process uploaded, by its salt."""
         if base in view.remote:
             return view.remote[base].salt == self._segments[base].salt
+        header = self._header(base)
+        return header is not None and header.salt == self._segments[base].salt
+
+    def _header(self, base: int) -> SegmentHeader | None:
+        """Return the header of a segment's file, None without a valid one."""
         try:
             file = self._disk.open(f"{self._folder}/{segment_name(base)}", read_only=True)
         except NoSuchFile:
-            return False
+            return None
         try:
-            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
+            return decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))[0]
         finally:
             file.close()
-        return header is not None and header.salt == self._segments[base].salt
 
     def _upload_closed(self, view: LogView, budget: Budget) -> int:
         """Upload closed segments; return how many are left."""
@@ -184,28 +191,29 @@ class LogUpload:
             f"{view.remote[base].key!r}; give the server the store it had, or run 'kawal restore' from that"
         )
 
-    def prove(self, manifest: Manifest, bases: Collection[int], budget_bytes: int) -> list[RemoteRecord]:
+    def prove(self, manifest: Manifest, bases: Collection[int], reads: ProofReads) -> list[RemoteRecord]:
         """Read back the objects of segments that the cut leads to; return those that have their bytes.
 
-        Raises: ObjectStoreError.
+        One that gives no answer is tried after the others from then on, so that it holds none of them up.
         """
         proof = []
-        for segment in manifest.segments:
+        for segment in sorted(manifest.segments, key=lambda found: found.stem in self._unread):
             # Garbage of this round is still named by the cut, but not for long.
             if segment.base_version not in bases or self._segments.get(segment.base_version) != segment:
                 continue
-            if budget_bytes <= 0:
+            if reads.are_over:
                 break
-            budget_bytes -= segment.size_bytes
-            key = f"{self._key}/{segment.stem}{SUFFIX}"
-            if has_its_bytes(self._store, key, segment):
-                proof.append(
-                    RemoteRecord(segment.base_version, segment.salt, key, segment.size_bytes, segment.crc)
-                )
-            else:
-                # Uploaded again under another name. The object stays until the next start, whose sweep knows
-                # all records: should one of this base be under way, it does not lose what it names.
-                del self._segments[segment.base_version]
+            base, key = segment.base_version, f"{self._key}/{segment.stem}{SUFFIX}"
+            self._unread.discard(segment.stem)
+            match reads.prove(key, segment):
+                case True:
+                    proof.append(RemoteRecord(base, segment.salt, key, segment.size_bytes, segment.crc))
+                case False:
+                    # Uploaded again under another name. The object stays until the next start, whose sweep
+                    # knows all records: should one of this base be under way, it does not lose what it names.
+                    del self._segments[base]
+                case None:
+                    self._unread.add(segment.stem)
         return proof
 
     def _is_whole(self, piece: Piece, base: int, view: LogView) -> bool:
@@ -214,15 +222,7 @@ class LogUpload:
             return False
         if piece.finished:
             return True
-        successor = view.bases[view.bases.index(base) + 1]
-        try:
-            file = self._disk.open(f"{self._folder}/{segment_name(successor)}", read_only=True)
-        except NoSuchFile:
-            return False
-        try:
-            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
-        finally:
-            file.close()
+        header = self._header(view.bases[view.bases.index(base) + 1])
         return (
             header is not None
             and header.base_sequence == piece.next_sequence
@@ -267,9 +267,8 @@ class LogUpload:
 
     def _index(self, base: int) -> bytes:
         try:
-            return read_file(
-                self._disk, f"{self._folder}/{segment_name(base)}".removesuffix(SUFFIX) + INDEX_SUFFIX
-            )
+            stem = segment_name(base).removesuffix(SUFFIX)
+            return read_file(self._disk, f"{self._folder}/{stem}{INDEX_SUFFIX}")
         except NoSuchFile:
             return b""
 
@@ -294,13 +293,11 @@ class LogUpload:
     def _of(self, base: int, file: File) -> _Growing | None:
         """Return the state of the newest segment; when it is another one, its chunks begin anew."""
         growing = self._growing
-        if growing is not None and growing.base_version == base:
-            header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
-            if header is not None and header.salt == growing.salt:
-                return growing
         header, _ = decode_segment_start(file.read_at(0, FIRST_FRAME_POSITION))
         if header is None:
             return None
+        if growing is not None and (growing.base_version, growing.salt) == (base, header.salt):
+            return growing
         old = growing.chunks if growing is not None else self._chunks_left
         self._chunks_left = []
         self._growing = _Growing(base, header.salt, header.base_sequence)
@@ -355,13 +352,15 @@ class LogUpload:
         budget.take(len(data), closed=closed)
 
     def _store_small(self, kind: str, name: str, data: bytes, budget: Budget) -> None:
-        """Upload a small object in place of the one before, unless that has the same bytes."""
-        before = self._small[kind]
-        stored = RemoteObject(name, len(data), crc32c(data))
-        if before is not None and (before.size_bytes, before.crc) == (stored.size_bytes, stored.crc):
+        """Upload a small object in place of the one before, unless that has the same bytes.
+
+        Files that end with their own CRC-32C all have the same one as a whole: it tells nothing of them.
+        """
+        before, digest = self._small[kind], blake2b(data).digest()
+        if self._digests.get(kind) == digest:
             return
         self._put(name, data, budget)
-        self._small[kind] = stored
+        self._small[kind], self._digests[kind] = RemoteObject(name, len(data), crc32c(data)), digest
         if before is not None:
             self.garbage.append(f"{self._key}/{before.name}")
 

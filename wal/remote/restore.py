@@ -1,8 +1,9 @@
-"""A data directory made from its copy in an object store, up to the last cut.
+"""A data directory made from its copy in an object store, up to the last cut, and the journal after it.
 
     the cut is read, then the manifests it leads to
     every object is read in pieces, compared with its checksum, and written to the file it came from
     the chunks of each newest segment are laid end to end
+    with durability `remote`, the journal that follows the cut is written over them
     every frame is read and checked; names are made durable; the marker `kawal.json` comes last
 
 As long as the marker is missing no server starts there.  A server that is still alive goes on uploading: what
@@ -16,7 +17,8 @@ are given out again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from crc32c import crc32c
 
@@ -28,37 +30,82 @@ from wal.checkpoint import CHECKPOINT_NAMES
 from wal.disk import Disk
 from wal.inspect import SegmentReport, verify_log
 from wal.objects import NoSuchObject, ObjectStore
-from wal.remote.formats import CUT, Cut, LogCut, RemoteDamaged, RemoteSegment, open_cut
+from wal.remote.formats import (
+    CUT,
+    CUTS,
+    Cut,
+    JournalMark,
+    LogCut,
+    RemoteDamaged,
+    RemoteSegment,
+    lost_cut,
+    open_cut,
+    time_of,
+)
+from wal.remote.journal_replay import JournalReplay
 from wal.remote.uploader import read_manifest
 from wal.segment import ANOTHER_HISTORY, INDEX_SUFFIX, SUFFIX, segment_name
-from wal.store import META, STORE_FORMAT, make_directories, write_marker
+from wal.store import META, make_directories
+from wal.store_marker import STORE_FORMAT, write_marker
 
 PIECE_BYTES = 8 << 20
 """The bytes read at once: what a restore holds in memory."""
 
 
 def clusters_in(store: ObjectStore) -> list[str]:
-    """Return the ids of the clusters that have a copy in the store.  Raises: ObjectStoreError."""
-    found = (key.removesuffix(f"/{CUT}") for key, _ in store.list("") if key.endswith(f"/{CUT}"))
-    return sorted(name for name in found if "/" not in name)
+    """Return the ids of the clusters that have a copy in the store, or what is left of one.
+
+    Raises: ObjectStoreError.
+    """
+    levels = (key.split("/", 2) for key, _ in store.list(""))
+    return sorted({found[0] for found in levels if len(found) > 1 and found[1] in (CUT, META)})
+
+
+def _past_cut(store: ObjectStore, cluster_id: str, at_ms: int) -> str:
+    """Return the key of the newest past cut up to a moment.  Raises: BackupError; ObjectStoreError."""
+    folder = f"{cluster_id}/{CUTS}/"
+    kept = sorted(key for key, _ in store.list(folder))
+    times = [(time_of(key.removeprefix(f"{cluster_id}/")), key) for key in kept]
+    found = [key for time_ms, key in times if time_ms is not None and time_ms <= at_ms]
+    if not found:
+        oldest = next((time_ms for time_ms, _ in times if time_ms is not None), None)
+        since = "none is" if oldest is None else f"the oldest one is of {_utc(oldest)}"
+        raise BackupError(
+            f"{store.name}/{folder}: no cut of {_utc(at_ms)} or before is kept, {since}; a server keeps them "
+            "for kawal.remote.history.ms"
+        )
+    return found[-1]
+
+
+def _utc(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 class RemoteRestore:
     """One run; `run` works step by step, and yields after each."""
 
-    def __init__(self, store: ObjectStore, disk: Disk, *, cluster_id: str, data: str) -> None:
-        """Read the cut.  Raises: BackupError, RemoteDamaged; ObjectStoreError."""
+    def __init__(
+        self, store: ObjectStore, disk: Disk, *, cluster_id: str, data: str, at_ms: int | None = None
+    ) -> None:
+        """Read the cut, or the newest one that was kept up to `at_ms`.
+
+        Raises: BackupError, RemoteDamaged; ObjectStoreError.
+        """
         self._store = store
         self._disk = disk
         self._cluster_id = cluster_id
         self._data = data
         self._done_bytes = 0
         self._total_bytes = 0
+        self.journal_bytes = 0
+        """Bytes that were acknowledged after the cut, with durability `remote`."""
         key = f"{cluster_id}/{CUT}"
-        try:
-            self.cut: Cut = open_cut(store.read(key).data, f"{store.name}/{key}")
-        except NoSuchObject as error:
-            raise BackupError(f"{store.name}: no copy of a cluster {cluster_id!r} is there") from error
+        self.cut: Cut = self._newest_cut()
+        self._is_newest = at_ms is None or at_ms >= self.cut.time_ms
+        if not self._is_newest:
+            assert at_ms is not None
+            key = _past_cut(store, cluster_id, at_ms)
+            self.cut = open_cut(store.read(key).data, f"{store.name}/{key}")
         if self.cut.store_format > STORE_FORMAT:
             raise BackupError(
                 f"{store.name}/{key}: made by a later version of kawal (data format "
@@ -99,8 +146,13 @@ class RemoteRestore:
             disk.make_directory(f"{data}/{folder}")
         for name, log in logs.items():
             yield from self._restore_log(name, log, segments[name])
-        yield from self._verify()
-        for folder in (*logs, *databases, ""):
+        replayed = JournalReplay(self._store, disk, cluster_id=self._cluster_id, data=data, logs=logs)
+        if self.cut.journal is not None and self._is_newest:
+            yield from self._replay(replayed, self.cut.journal)
+        folders = [*logs, *replayed.new_logs]
+        databases = sorted({name.rpartition("/")[0] for name in folders} - {""})
+        yield from self._verify(folders)
+        for folder in (*folders, *databases, ""):
             disk.sync_directory(f"{data}/{folder}".rstrip("/"))
         write_marker(disk, data, self.cut.identity)
 
@@ -165,9 +217,33 @@ class RemoteRestore:
             )
         return piece
 
-    def _verify(self) -> Iterator[Progress]:
+    def _replay(self, replayed: JournalReplay, since: JournalMark) -> Iterator[Progress]:
+        for size_bytes in replayed.run(since, epoch=self.cut.epoch):
+            self._done_bytes += size_bytes
+            self.journal_bytes += size_bytes
+            self._total_bytes = max(self._total_bytes, self._done_bytes)
+            yield Progress("copying", self._done_bytes, self._total_bytes)
+        newest = self._newest_cut().journal
+        if newest is not None and replayed.end is not None and newest > replayed.end:
+            raise RemoteDamaged(
+                f"{self._store.name}/{self._cluster_id}: a server went on writing, and chunks of the journal"
+                " that a newer cut has are gone: begin the restore again"
+            )
+
+    def _newest_cut(self) -> Cut:
+        """Return the cut that is there now.  Raises: BackupError, RemoteDamaged; ObjectStoreError."""
+        key = f"{self._cluster_id}/{CUT}"
+        try:
+            return open_cut(self._store.read(key).data, f"{self._store.name}/{key}")
+        except NoSuchObject as error:
+            if next(self._store.list(f"{self._cluster_id}/"), None) is not None:
+                raise lost_cut(f"{self._store.name}/{self._cluster_id}") from error
+            text = f"{self._store.name}: no copy of a cluster {self._cluster_id!r} is there"
+            raise BackupError(text) from error
+
+    def _verify(self, logs: Iterable[str]) -> Iterator[Progress]:
         done = 0
-        for name in self.cut.logs:
+        for name in logs:
             for report in verify_log(self._disk, f"{self._data}/{name}"):
                 if isinstance(report, SegmentReport):
                     done = min(done + report.size_bytes, self._total_bytes)

@@ -260,3 +260,13 @@ def test_each_log_keeps_its_share_of_the_time_that_a_start_may_take() -> None:
     assert len(shares) == 32
     assert sum(shares) <= 2_400_000_000
     assert max(shares) < before, "logs that were there before have a smaller share, too"
+
+
+def test_a_database_of_durability_remote_needs_a_server_with_a_store() -> None:
+    client = Gateway().client()
+    made = ask(client, DatabaseAction.CREATE, "d", durability="remote")
+    altered = ask(client, DatabaseAction.ALTER, "default", durability="remote")
+    for result in (made, altered):
+        assert result.error_code == ErrorCode.INVALID_CONFIG
+        assert "durability=remote needs a server with kawal.remote.store" in (result.error_message or "")
+    assert listed(client) == ["default"]

@@ -45,6 +45,18 @@ def test_what_a_database_does_not_say_is_the_servers() -> None:
     assert value_of("retention.ms", {"wal.retention.ms": "5"}, CONFIG) == "-1"
 
 
+@pytest.mark.parametrize(("vnodes", "extents"), [(1, 1 << 18), (4, 1 << 18), (16, 1 << 16), (256, 1 << 14)])
+def test_many_logs_share_the_memory_for_the_indexes_of_their_newest_segments(
+    vnodes: int, extents: int
+) -> None:
+    assert log_options(CONFIG, {}, vnode_count=vnodes).segment_extents_max == extents
+
+
+def test_logs_share_the_memory_for_producers() -> None:
+    config = replace(CONFIG, kawal_producers_max_bytes=30 << 20)
+    assert log_options(config, {}, vnode_count=3).producers_bytes_max == 10 << 20
+
+
 def test_only_four_settings_are_defaults_of_its_topics() -> None:
     database = made(durability="disk", retention_ms="5", segment_bytes="2000000")
     assert database.topic_defaults == {"retention.ms": "5", "segment.bytes": "2000000"}

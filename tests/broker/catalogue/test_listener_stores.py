@@ -19,6 +19,7 @@ from protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Client, Gateway
 
 TOPIC, BROKER = 2, 4
@@ -54,18 +55,22 @@ class Stores:
         self.in_effect.append(config.of_listener("TLS", "ssl.keystore.location"))
 
 
-@pytest.fixture
-def gateway() -> Gateway:
+def settings() -> dict[str, Any]:
     config = config_of({
         "listeners": "PLAINTEXT://127.0.0.1:0,TLS://127.0.0.1:0",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,TLS:SSL",
         LOCATION: "first",
     })  # fmt: skip
-    return Gateway(
-        listeners=config.listeners,
-        listener_security_protocol_map=config.listener_security_protocol_map,
-        listener_overrides=config.listener_overrides,
-    )
+    return {
+        "listeners": config.listeners,
+        "listener_security_protocol_map": config.listener_security_protocol_map,
+        "listener_overrides": config.listener_overrides,
+    }
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway(**settings())
 
 
 @pytest.fixture
@@ -198,3 +203,16 @@ def test_no_secret_is_answered(gateway: Gateway, stores: Stores) -> None:
     assert (found.value, found.is_sensitive, found.config_source) == (None, True, 2)
     assert [synonym.value for synonym in found.synonyms] == [None]
     assert "canary" not in repr(told)
+
+
+def test_the_controller_checks_the_files_of_another_node_which_reads_them_once_more() -> None:
+    cluster, stores = Cluster(2, **settings()), [Stores(), Stores()]
+    for node, own in zip(cluster, stores, strict=True):
+        node.broker.live_config.stores = own
+    before = len(stores[0].in_effect)
+    for place, code in (("bad", INVALID_REQUEST), ("second", 0)):
+        assert alter(cluster[1].client(), (LOCATION, SET, place))[0] == code
+    assert {place for place, _ in stores[0].reads} == {"bad", "second"}
+    assert stores[0].expected == []
+    assert stores[0].in_effect[before:] == ["first"]
+    assert (stores[1].reads, stores[1].in_effect[-1]) == ([], "second")

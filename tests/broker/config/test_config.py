@@ -91,3 +91,10 @@ def test_the_http_address_is_judged_as_listeners_are() -> None:
     with_users = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "kawal.http.listen": "0.0.0.0:9644"}
     assert config_of(with_users).kawal_http_listen == "0.0.0.0:9644"
     assert config_of({"kawal.http.listen": "none"}).kawal_http_listen == "none"
+
+
+def test_durability_remote_needs_the_store_that_it_waits_for() -> None:
+    with pytest.raises(ConfigError, match=r"'kawal.durability'.*needs kawal\.remote\.store"):
+        config_of({"kawal.durability": "remote"})
+    config = config_of({"kawal.durability": "remote", "kawal.remote.store": "s3://bucket"})
+    assert config.kawal_durability == "remote"

@@ -112,6 +112,21 @@ def test_changeable_keys_are_told_apart() -> None:
     assert not is_changeable(KEYS["ssl.keystore.location"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.window.jitter",
+    ],
+)
+def test_clients_may_say_when_a_broker_renews_its_own_logins(name: str) -> None:
+    assert is_changeable(KAFKA_KEYS[name])
+    assert dynamic_key(name) is KAFKA_KEYS[name]
+
+
 def test_addresses_are_shown_with_their_security_protocol() -> None:
     assert shown(KEYS["listeners"], ("127.0.0.1:9092",)) == "PLAINTEXT://127.0.0.1:9092"
     assert shown(KEYS["advertised.listeners"], ()) is None

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from broker.connections.freeing import FREED_BYTES_MIN, free
+from protocol.api_keys import ApiKey
+from protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.broker.connections.links import ANSWER, connection, opened
+from tests.broker.wide_requests import Threads
 
 
 def request(*topics: FetchTopic) -> FetchRequest:
@@ -49,3 +52,46 @@ def test_a_thread_frees_a_wide_request_when_it_is_answered_and_no_narrow_one(ext
     assert len(threads) == bool(extra_bytes)
     for work in threads:
         work()
+
+
+class Watched(DeletableTopicResult):
+    """A part of an answer that notes when it is freed."""
+
+    __slots__ = ("freed",)
+
+    freed: list[str]
+
+    def __del__(self) -> None:
+        self.freed.append("freed")
+
+
+class Looking:
+    """The auditor of a server, as far as answers are shown to it."""
+
+    def __init__(self, events: list[str]) -> None:
+        self.events = events
+
+    def failed(self, _call: Any, response: Any) -> None:
+        self.events.append(f"looked at {len(response.responses)}")
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+def test_a_thread_frees_a_wide_answer_when_an_audited_server_has_looked_at_it(leaves: bool) -> None:
+    link = connection()
+    events: list[str] = []
+    auditor: Any = Looking(events)
+    link.stats.audit = auditor
+    threads = Threads()
+    call = opened(link, 1)
+    call.api_key, call.version, call.request = ApiKey.DELETE_TOPICS, 4, None
+    part = Watched(name="t", error_code=3)
+    part.freed = events
+    link.answer_in_thread(call, DeleteTopicsResponse(responses=[part]), threads.offload)
+    del part
+    (encoded,) = threads.take()
+    if leaves:
+        link.lost()
+    encoded()
+    assert events == ([] if leaves else ["looked at 1"])
+    threads.take()
+    assert events[-1] == "freed"

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import tracemalloc
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from broker.connections.message_weight import LARGE_FRAME_BYTES, TEXT_FACTOR, WORK_FACTOR, message_weight
 from broker.handlers import APIS
 from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.offset_commit import (
@@ -114,3 +120,13 @@ def test_of_a_wide_message_no_more_is_looked_at_than_tells_that_it_is_wide() -> 
     assert not looked_at
     assert message_weight(request, 0) > 512 << 10
     assert len(looked_at) == COUNT
+
+
+def test_what_a_structure_holds_is_weighed_and_one_that_is_null_is_not() -> None:
+    parts = [TopicPartitions(topic_id=UUID(int=number), partitions=[0]) for number in range(COUNT)]
+    answer = ConsumerGroupHeartbeatResponse(
+        member_id="a", member_epoch=1, heartbeat_interval_ms=5, assignment=Assignment(topic_partitions=parts)
+    )
+    assert message_weight(answer, 0) > COUNT * 100
+    answer.assignment = None
+    assert message_weight(answer, 0) == 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
 
 from broker.coordinators import copier
 from broker.coordinators.records import append_records
+from groups import copies
+from groups.apart import Apart
 from groups.record_keys import ClassicGroupKey
 from groups.records import encode_record
 from protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -114,17 +117,50 @@ def test_a_crash_at_any_moment_of_the_copy_loses_nothing(gateway: Gateway, steps
     assert committed(gateway.client(), "g") == EXPECTED
 
 
-def test_groups_of_the_consumer_protocol_are_copied_whole(gateway: Gateway) -> None:
+@pytest.mark.parametrize("wide", [1, 1_000])
+def test_groups_of_the_consumer_protocol_are_copied_whole(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, wide: int
+) -> None:
+    """Their wide records are encoded in a thread."""
+    monkeypatch.setattr(copies, "WIDE_TOPICS", wide)
     client = gateway.client()
+    in_threads: list[str] = []
+    offload = gateway.broker.scheduler.offload
+
+    def noted(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        in_threads.append(getattr(work, "__qualname__", ""))
+        offload(work, done)
+
+    gateway.broker.scheduler.offload = noted
     held = given(client.call(beating("c", "a", topics=["t"]), 1))
     assert held is not None
     request = ConsumerGroupDescribeRequest(group_ids=["c"], include_authorized_operations=False)
     before = client.call(request, 1)
     gateway.advance(10_050)
     assert log_start(gateway) > 40
+    assert ("Apart.encode" in in_threads) == (wide == 1)
     gateway.crash()
     gateway.advance(10)
     assert gateway.client().call(request, 1) == before
+
+
+def test_a_wide_record_that_cannot_be_encoded_ends_the_copy_alone(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "WIDE_TOPICS", 1)
+    given(gateway.client().call(beating("c", "a", topics=["t"]), 1))
+    gateway.break_things()
+
+    def broken(_apart: Apart) -> None:
+        raise MemoryError("no room for the record")
+
+    monkeypatch.setattr(Apart, "encode", broken)
+    gateway.advance(10_050)
+    assert log_start(gateway) == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(copier, "COPY_FORWARD_BYTES_MIN", LIMIT_BYTES)
+    gateway.advance(10_050)
+    assert log_start(gateway) > 40
 
 
 def test_a_partition_with_a_record_that_cannot_be_read_is_never_copied(gateway: Gateway) -> None:

@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from broker.coordinators.member_reads import MemberReads
+from protocol.error_codes import ErrorCode
 from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Client, Gateway
 from tests.broker.group_reads import configure, member, records, seen
@@ -80,6 +82,21 @@ def test_after_a_restart_fetches_wait_until_the_members_are_known(gateway: Gatew
     gateway.settle()
     assert len(client.answers()) == 1
     assert seen(gateway.client(), "t") == MIXED
+
+
+def test_a_fetch_that_waits_too_long_for_them_hears_of_all_its_partitions(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member(gateway, "t")
+    monkeypatch.setattr(MemberReads, "is_loading", lambda _: True)
+    client = gateway.client()
+    client.send(fetching({("t", 0): 0, ("t", 7): 0}, max_wait_ms=500), 12)
+    gateway.now_ms += 600
+    gateway.settle()
+    (answer,) = client.answers()
+    known, unknown = answer.responses[0].partitions
+    assert (known.error_code, known.high_watermark, known.records) == (0, 3, b"")
+    assert unknown.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_node_without_groups_looks_up_nothing() -> None:

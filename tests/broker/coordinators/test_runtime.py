@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import sys
 from contextlib import suppress
+from types import ModuleType
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.broker.coordinators.toy import TOPIC, Counters, add, toy_of, values_o
 from tests.broker.gateway import Gateway
 from tests.broker.groups import commit, committed
 from tests.broker.kit import create
+from tests.broker.wide_requests import Threads
 from tests.wal.crash import RandomFates
 from wal.memory_faults import failing
 
@@ -118,6 +121,33 @@ def test_an_operation_that_raises_still_has_its_records_stored(gateway: Gateway)
         _ = 1 // 0
     gateway.settle()
     assert answers == [None]
+
+
+def test_a_thread_imports_the_module_of_a_record_before_the_record_is_replayed(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(gateway, toy_of(gateway), "a1", "a2", 1)
+    gateway.settle()
+    gateway.restart()
+    imported: list[str] = []
+
+    def import_late(name: str) -> None:
+        imported.append(name)
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+
+    monkeypatch.setattr(loader, "import_module", import_late)
+    monkeypatch.setattr(Counters, "modules", {"a2": "late", "a1": ""})
+    threads = Threads()
+    gateway.broker.scheduler.offload = threads.offload
+    again = toy_of(gateway)
+    gateway.settle()
+    assert values_of(gateway, again) == {"a1": 1}
+    assert imported == []
+    for done in threads.take():
+        done()
+    gateway.settle()
+    assert imported == ["late"]
+    assert values_of(gateway, again) == {"a1": 1, "a2": 1}
 
 
 def test_requests_are_refused_until_their_partition_is_loaded(

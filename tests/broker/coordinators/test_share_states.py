@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinators.share_states import after_all, duration_ms
+from broker.coordinators import share_states
+from broker.coordinators.local_states import after_all, duration_ms
+from broker.loop.slices import run_here
+from groups.errors import CoordinatorNotAvailable
 from groups.share.state_records import ShareKey
+from groups.share.table import SHARE_BYTES
 from groups.topics import Client as GroupClient
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
-from tests.broker.gateway import START_MS, Gateway
+from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
+from tests.broker.share_requests import beating
+from tests.broker.wide_requests import Threads
 
 
-def beat(gateway: Gateway, epoch: int, *topics: str) -> ShareGroupHeartbeatResponse:
+def beat(gateway: Gateway, epoch: int, *topics: str, group: str = "g") -> ShareGroupHeartbeatResponse:
     answers: list[ShareGroupHeartbeatResponse] = []
     request = ShareGroupHeartbeatRequest(
-        group_id="g", member_id="m", member_epoch=epoch, subscribed_topic_names=list(topics) or None
+        group_id=group, member_id="m", member_epoch=epoch, subscribed_topic_names=list(topics) or None
     )
     with gateway.broker.groups.step(gateway.now_ms) as coordinator:
         coordinator.share(gateway.now_ms).heartbeat(request, GroupClient(1, "c", "/"), answers.append)
@@ -118,6 +125,68 @@ def test_the_members_of_a_group_survive_a_crash_with_their_states() -> None:
     assert start_of(gateway) == 3
 
 
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> Threads:
+    """Return threads that the test lets work; states of three partitions are very many."""
+    monkeypatch.setattr(share_states, "PLAIN_ITEMS_PER_STEP", 2)
+    return Threads()
+
+
+def waiting(threads: Threads) -> tuple[Gateway, Client]:
+    """Return a client whose heartbeat waits for the record of its group's states."""
+    gateway = Gateway(kawal_vnodes=1)
+    create(gateway.client(), "jobs", partitions=3)
+    client = gateway.client()
+    # What is imported, and caches.
+    client.call(beating("jobs", member_id="first"), 1)
+    gateway.client().call(beating("jobs", member_id="other"), 1)
+    gateway.broker.scheduler.offload = threads.offload
+    request = beating("jobs")
+    request.group_id = "wide"
+    client.send(request, 1)
+    gateway.settle()
+    assert client.answers() == []
+    return gateway, client
+
+
+def go_on(gateway: Gateway, threads: Threads) -> None:
+    while work := threads.take():
+        for done in work:
+            done()
+        gateway.settle()
+
+
+def test_the_record_of_very_many_states_is_written_by_a_thread(threads: Threads) -> None:
+    gateway, client = waiting(threads)
+    go_on(gateway, threads)
+    (answer,) = client.answers()
+    assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2]
+
+
+def test_a_client_that_leaves_while_a_thread_writes_the_states_of_its_group_leaves_a_group(
+    threads: Threads,
+) -> None:
+    gateway, client = waiting(threads)
+    gateway.broker.disconnect(client.connection)
+    go_on(gateway, threads)
+    again = gateway.client()
+    request = beating("jobs")
+    request.group_id = "wide"
+    again.send(request, 1)
+    gateway.settle()
+    (answer,) = again.answers()
+    assert answer.assignment.topic_partitions[0].partitions == [0, 1, 2]
+
+
+def test_a_topic_that_is_deleted_while_a_thread_writes_its_states_is_not_assigned(threads: Threads) -> None:
+    gateway, client = waiting(threads)
+    gateway.broker.scheduler.offload = run_here
+    gateway.client().call(DeleteTopicsRequest(topic_names=["jobs"], timeout_ms=0), 3)
+    go_on(gateway, threads)
+    (answer,) = client.answers()
+    assert (answer.error_code, answer.assignment.topic_partitions) == (ErrorCode.NONE, [])
+
+
 @pytest.mark.parametrize(
     ("text", "expected_ms"),
     [("PT1.5S", 1_500), ("P2DT3H4M5S", 183_845_000), ("P1D", 86_400_000), ("pt1m", 60_000)],
@@ -135,3 +204,32 @@ def test_the_first_error_is_told_after_the_last_outcome() -> None:
     assert told == [ErrorCode.NOT_COORDINATOR]
     after_all(0, told.append)
     assert told[1:] == [ErrorCode.NONE]
+
+
+def test_a_group_has_as_many_partitions_as_there_is_memory_for_and_the_rest_when_there_is_more() -> None:
+    gateway = Gateway(kawal_vnodes=1, kawal_share_states_max_bytes=5 * SHARE_BYTES)
+    create(gateway.client(), "jobs", 8)
+    assert assigned(beat(gateway, 0, "jobs")) == 5
+    assert gateway.broker.coordinators.shares.room == 0
+    assert assigned(beat(gateway, 0, "jobs", group="other")) == 0
+    beat(gateway, -1)
+    deleted = gateway.client().call(DeleteGroupsRequest(groups_names=["g"]), 2)
+    assert deleted.results[0].error_code == ErrorCode.NONE
+    assert assigned(beat(gateway, 0, "jobs", group="other")) == 5
+
+
+def test_a_state_for_which_there_is_no_memory_cannot_be_set_either() -> None:
+    gateway = Gateway(kawal_vnodes=1, kawal_share_states_max_bytes=1_024)
+    create(gateway.client(), "jobs")
+    key = ShareKey("g", gateway.broker.find_topic("jobs").topic_id, 0)
+    with (
+        gateway.broker.coordinators.shares.step(gateway.now_ms) as machine,
+        pytest.raises(CoordinatorNotAvailable, match=r"kawal\.share\.states\.max\.bytes"),
+    ):
+        machine.reset(key, 0, lambda _: None, gateway.now_ms)
+
+
+def assigned(answer: ShareGroupHeartbeatResponse) -> int:
+    """Return the number of partitions that a member is given."""
+    given = [] if answer.assignment is None else answer.assignment.topic_partitions
+    return sum(len(topic.partitions) for topic in given)

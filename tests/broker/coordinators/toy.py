@@ -6,7 +6,8 @@ have grown, or neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import ClassVar
 
 from broker.catalogue.topic_admin import NewTopic
 from broker.coordinators.runtime import CoordinatorRuntime
@@ -23,6 +24,9 @@ Reply = Callable[[ErrorCode | None], None]
 
 class Counters:
     """Counters by name; the first letter of a name decides its partition."""
+
+    modules: ClassVar[Mapping[str, str]] = {}
+    """The modules that records need, by the name of the counter."""
 
     def __init__(self, partition_count: int) -> None:
         self.partition_count = partition_count
@@ -74,6 +78,9 @@ class Counters:
         self.values[bytes(key).decode()] = int(bytes(value))
         return ()
 
+    def needs_module(self, key: bytes | memoryview) -> str:
+        return self.modules.get(bytes(key).decode(), "")
+
     def replay_staged(
         self, partition: int, stamp: Stamp, key: bytes | memoryview, value: bytes | memoryview | None
     ) -> None:
@@ -84,6 +91,9 @@ class Counters:
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         self.serving |= set(partitions)
+
+    def leave_to_others(self, partitions: Collection[int]) -> None:
+        self.elsewhere = frozenset(partitions)
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         self.serving -= set(partitions)

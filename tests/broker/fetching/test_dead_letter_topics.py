@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from broker.catalogue.topic import Topic
 from broker.config.config import Config
-from broker.fetching.dead_letter_topics import DeadLetterTopics, Unwritable, check_name
-from broker.storage.partition import Partition
+from broker.fetching.dead_letter_topics import DeadLetterTopics, check_name
+from broker.fetching.letters_elsewhere import Unwritable
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from wal.memory_faults import Fault
@@ -20,17 +21,19 @@ def making(**settings: Any) -> Gateway:
     return Gateway(errors_deadletterqueue_auto_create_topics_enable=True, **settings)
 
 
-def found(gateway: Gateway, name: str, index: int = 0) -> Partition:
+def found(gateway: Gateway, name: str) -> Topic:
     """Let the steps run to their end, with the disk work that they wait for."""
-    steps = DeadLetterTopics(gateway.broker, gateway.broker).partition(name, "jobs", index)
+    steps = DeadLetterTopics(gateway.broker, gateway.broker).topic(name, "jobs")
     try:
         while True:
             resumed: list[bool] = []
-            next(steps).start(partial(resumed.append, True))
+            waits = next(steps)
+            assert waits is not None
+            waits.start(partial(resumed.append, True))
             gateway.settle()
             assert resumed
     except StopIteration as end:
-        made: Partition = end.value
+        made: Topic = end.value
         return made
 
 
@@ -43,9 +46,9 @@ def test_a_prefix_is_demanded_and_an_empty_one_allows_all() -> None:
 
 def test_a_topic_is_made_with_the_servers_number_of_partitions() -> None:
     gateway = making(num_partitions=3)
-    partition = found(gateway, "dlq.new", index=5)
-    assert (partition.topic.name, partition.index, partition.topic.partition_count) == ("dlq.new", 2, 3)
-    assert found(gateway, "dlq.new", index=2) is partition
+    topic = found(gateway, "dlq.new")
+    assert (topic.name, topic.partition_count) == ("dlq.new", 3)
+    assert found(gateway, "dlq.new") is topic
 
 
 def test_a_name_that_collides_with_another_topics_is_told() -> None:

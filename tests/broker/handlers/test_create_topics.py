@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from broker.handlers.create_topics import TOPICS_PER_SLICE, TOPICS_PER_STEP
+from broker.loop.slices import run_here
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -20,6 +21,8 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.wire import ZERO_UUID
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, read, send
+from views import statement
+from views.dialect import tokenize
 from wal.memory_faults import Fault, failing
 
 
@@ -236,3 +239,39 @@ def test_a_topic_with_very_many_configurations_is_looked_at_by_a_thread() -> Non
     (answer,) = client.answers()
     assert answer.topics[0].error_code == ErrorCode.INVALID_CONFIG
     assert len(asked) > 1, "a thread decodes the request, and one makes a table of what it asks for"
+
+
+def test_a_thread_reads_the_long_statement_of_a_view(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(client, "t")
+    conditions = " OR ".join(f"_offset = {number}" for number in range(60))
+    places: list[str] = []
+    place = "loop"
+
+    def noted(text: str) -> Any:
+        places.append(place)
+        return tokenize(text)
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        nonlocal place
+        place = "thread"
+        run_here(work, lambda _error: None)
+        place = "loop"
+        done(None)
+
+    monkeypatch.setattr(statement, "tokenize", noted)
+    client.gateway.broker.scheduler.offload = offload
+    create(client, "v", -1, kawal_sql=f"SELECT * FROM t WHERE {conditions}")
+    assert places == ["thread"]
+    # A short one takes less than the way to a thread.
+    create(client, "w", -1, kawal_sql="SELECT * FROM t")
+    assert places == ["thread", "loop"]
+
+
+def test_a_long_statement_that_cannot_be_read_is_refused_as_a_short_one(client: Client) -> None:
+    create(client, "t")
+    refused = [
+        client.call(CreateTopicsRequest(topics=[creation("v", -1, kawal_sql=text)], timeout_ms=1_000), 7)
+        for text in ("SELECT FROM t", "SELECT FROM t" + " " * 600)
+    ]
+    assert [answer.topics[0].error_code for answer in refused] == [ErrorCode.INVALID_CONFIG] * 2
+    assert refused[0].topics[0].error_message == refused[1].topics[0].error_message

@@ -17,6 +17,7 @@ USES: Final = {
     r"(broker|coordinators)\.transactions\b(?! import)": "broker.coordinators.transactions",
     r"coordinators\.shares\b(?! import)": "broker.coordinators.shares",
     r"coordinators\.shares\b": "groups.share.service",
+    r"coordinators\.share_states\b": "broker.config.kafka_keys",
     r"\.share_queues\b(?! import)": "broker.fetching.share_queues",
 }
 """What a handler says to reach a part of the broker that is made at its first use, and the part's module."""

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from broker.catalogue.topics import Topic
+from broker.core import Broker
 from broker.handlers import metadata
 from broker.handlers.metadata import topic_answer
 from protocol.error_codes import ErrorCode
@@ -176,9 +177,9 @@ def described(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that fills with the topics that are described."""
     names: list[str] = []
 
-    def counted(topic: Topic, *rest: Any) -> MetadataResponseTopic:
+    def counted(broker: Broker, topic: Topic, *rest: Any) -> MetadataResponseTopic:
         names.append(topic.name)
-        return topic_answer(topic, *rest)
+        return topic_answer(broker, topic, *rest)
 
     monkeypatch.setattr(metadata, "topic_answer", counted)
     monkeypatch.setattr(metadata, "TOPICS_PER_SLICE", 5)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
 import pytest
 
 from broker.catalogue.config_resources import ResourceType
+from broker.loop.call import Call
+from broker.requests.audited_requests import WATCHED, Watcher
+from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
     AlterShareGroupOffsetsRequestTopic,
+    AlterShareGroupOffsetsResponse,
+    AlterShareGroupOffsetsResponsePartition,
+    AlterShareGroupOffsetsResponseTopic,
 )
 from protocol.messages.delete_groups import DeleteGroupsRequest
 from protocol.messages.delete_records import (
     DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
+    DeleteRecordsResponse,
     DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
 )
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -33,8 +46,16 @@ from protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
+from protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from tests.broker.access_requests import altering_some, markers, txn_commit
 from tests.broker.audited import Audited
+from tests.broker.connections.links import opened
 from tests.broker.groups import commit, join
 from tests.broker.kit import batch, create, send
 from tests.broker.shares import Member
@@ -193,6 +214,66 @@ def test_what_is_there_before_is_looked_at_within_bounds(monkeypatch: pytest.Mon
     admin.call(DeleteGroupsRequest(groups_names=["g", "h"]), 2)
     assert looks == [1_000]
     assert [event["outcome"] for event in gateway.named("group.deleted")] == ["ok", "ok"]
+
+
+class Counting(Watcher):
+    """A watcher that only counts the errors that it is told of."""
+
+    def __init__(self, gateway: Audited) -> None:
+        super().__init__(gateway.trail, gateway.broker)
+        self.told = 0
+
+    def tell(
+        self, call: Call[Any], event: str, kind: str, name: str, codes: Mapping[Any, int], **shown: Any
+    ) -> None:
+        self.told += len(codes)
+
+
+PARTS = range(5_000)
+
+
+def moved_everywhere() -> tuple[Any, Any]:
+    request = AlterShareGroupOffsetsRequest(group_id="s", topics=[])
+    parts = [AlterShareGroupOffsetsResponsePartition(partition_index=part, error_code=3) for part in PARTS]
+    topic = AlterShareGroupOffsetsResponseTopic(topic_name="t", topic_id=UUID(int=1), partitions=parts)
+    return request, AlterShareGroupOffsetsResponse(responses=[topic, topic], error_code=0)
+
+
+def ended_everywhere() -> tuple[Any, Any]:
+    parts = [WritableTxnMarkerPartitionResult(partition_index=part, error_code=3) for part in PARTS]
+    topic = WritableTxnMarkerTopicResult(name="t", partitions=parts)
+    marker = WritableTxnMarkerResult(producer_id=1, topics=[topic])
+    return WriteTxnMarkersRequest(markers=[]), WriteTxnMarkersResponse(markers=[marker, marker])
+
+
+def deleted_everywhere() -> tuple[Any, Any]:
+    parts = [
+        DeleteRecordsPartitionResult(partition_index=part, low_watermark=-1, error_code=3) for part in PARTS
+    ]
+    topic = DeleteRecordsTopicResult(name="t", partitions=parts)
+    request = DeleteRecordsRequest(topics=[], timeout_ms=0)
+    return request, DeleteRecordsResponse(topics=[topic, topic])
+
+
+@pytest.mark.parametrize(
+    ("api_key", "made"),
+    [
+        (ApiKey.ALTER_SHARE_GROUP_OFFSETS, moved_everywhere()),
+        (ApiKey.WRITE_TXN_MARKERS, ended_everywhere()),
+        (ApiKey.DELETE_RECORDS, deleted_everywhere()),
+    ],
+)
+def test_of_a_wide_answer_a_thousand_errors_are_told_in_all(
+    gateway: Audited, api_key: int, made: tuple[Any, Any]
+) -> None:
+    request, response = made
+    call = opened(gateway.admin.connection, 1)
+    call.request = request
+    watcher = Counting(gateway)
+    answered = WATCHED[api_key](watcher, call)
+    assert answered is not None
+    answered(response)
+    assert 900 < watcher.told <= 1_001
 
 
 def test_of_many_groups_the_rest_is_counted(gateway: Audited) -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
+from broker.connections.message_codecs import NARROW_ELEMENTS
 from broker.handlers import APIS, Api
 from broker.loop.stats import Cause
-from broker.requests.dispatcher import COPIED_FRAME_BYTES, NARROW_ELEMENTS
+from broker.requests.dispatcher import COPIED_FRAME_BYTES
 from broker.start import open_broker
 from protocol.api_keys import ApiKey
+from protocol.error_codes import ErrorCode
+from protocol.headers import encode_request_header
 from protocol.messages.describe_cluster import DescribeClusterRequest
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.broker.gateway import Gateway, request_frame
+from tests.broker.gateway import Gateway, request_frame, take_outgoing
 from tests.broker.kit import batch, create, producing, read
 
 
@@ -51,18 +55,19 @@ def gateway() -> ThreadedGateway:
 @pytest.fixture
 def unloaded() -> Iterator[Callable[[ApiKey], Api]]:
     """Return a function that makes an API as new as at the start."""
-    before = {key: (api._handler, api._request_type) for key, api in APIS.items()}
+    before = {key: (api._handler, set(api.ready)) for key, api in APIS.items()}
     for api in APIS.values():
         api.load()
 
     def forget(key: ApiKey) -> Api:
         api = APIS[key]
         api._handler = None
+        api.ready.clear()
         return api
 
     yield forget
-    for key, (handler, request_type) in before.items():
-        APIS[key]._handler, APIS[key]._request_type = handler, request_type
+    for key, (handler, ready) in before.items():
+        APIS[key]._handler, APIS[key].ready = handler, ready
 
 
 DESCRIBE = DescribeClusterRequest(include_cluster_authorized_operations=False)
@@ -79,12 +84,46 @@ def test_it_is_answered_once_a_thread_has_imported_its_handler(
     other.send(MetadataRequest(topics=[]), 12)
     assert (client.answers(), len(other.answers())) == ([], 1)
     gateway.work()
-    assert api.loaded
+    assert api.ready == {1}
     described, metadata = client.answers()
     assert described.cluster_id == metadata.cluster_id
     client.send(DESCRIBE, 1)
     assert len(client.answers()) == 1
     assert gateway.tasks == []
+
+
+def test_a_version_that_comes_later_waits_for_a_thread_too_which_makes_its_codecs(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    """Bug: only the first version's were made there, those of others on the event loop."""
+    api = unloaded(ApiKey.DESCRIBE_CLUSTER)
+    client = gateway.client()
+    client.send(DESCRIBE, 1)
+    gateway.work()
+    client.send(DESCRIBE, 0)
+    assert (len(client.answers()), len(gateway.tasks)) == (1, 1)
+    gateway.work()
+    assert len(client.answers()) == 1
+    assert api.ready == {0, 1}
+
+
+def test_the_list_of_versions_for_a_client_that_is_too_new_waits_for_a_thread(
+    gateway: ThreadedGateway, unloaded: Callable[[ApiKey], Api]
+) -> None:
+    api = unloaded(ApiKey.API_VERSIONS)
+    client = gateway.client()
+    header = encode_request_header(
+        api_key=ApiKey.API_VERSIONS, api_version=99, correlation_id=1, client_id="new"
+    )
+    for length in range(1, 3):
+        client.send_bytes(len(header).to_bytes(4, "big") + header)
+        assert len(gateway.tasks) == length % 2
+        while gateway.tasks:
+            gateway.work()
+            gateway.broker.scheduler.run()
+        code, count = struct.unpack_from(">hi", take_outgoing(client.connection), 8)
+        assert (code, count > 50) == (ErrorCode.UNSUPPORTED_VERSION, True)
+    assert api.ready == {0}
 
 
 def test_batches_in_the_receive_buffer_are_kept_meanwhile(
@@ -124,7 +163,7 @@ def test_a_client_that_has_left_meanwhile_is_not_served(
     client.send(DESCRIBE, 1)
     client.close()
     gateway.work()
-    assert api.loaded
+    assert api.ready == {1}
     other = gateway.client()
     other.send(DESCRIBE, 1)
     assert len(other.answers()) == 1
@@ -281,7 +320,7 @@ def test_an_import_that_fails_ends_its_connection_and_is_tried_again(
     client.send(DESCRIBE, 1)
     gateway.work(MemoryError("no room for a module"))
     assert client.connection.close_cause == Cause.BUG
-    assert not api.loaded
+    assert not api.ready
     other.send(DESCRIBE, 1)
     gateway.work()
     assert len(other.answers()) == 1

@@ -17,13 +17,13 @@ REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\
 
 
 class FakeListener:
-    """A bound socket, as far as its address goes."""
+    """A bound socket, as far as its address goes: a host, or the path of a Unix socket."""
 
     def __init__(self, host: str) -> None:
         self.host = host
 
-    def getsockname(self) -> tuple[str, int]:
-        return self.host, 9644
+    def getsockname(self) -> tuple[str, int] | str:
+        return self.host if "/" in self.host else (self.host, 9644)
 
 
 def operations(host: str = "127.0.0.1", **settings: Any) -> Operations:
@@ -64,6 +64,10 @@ def test_only_behind_loopback_names_matter() -> None:
     request = REQUEST.replace(b"localhost", b"gateway.example")
     assert b" 421 " in trio.run(ask, operations(), request)
     assert b" 200 " in trio.run(ask, operations("0.0.0.0", kawal_insecure=True), request)
+
+
+def test_what_comes_over_a_unix_socket_comes_from_this_machine() -> None:
+    assert b" 200 " in trio.run(ask, operations("/data/worker-1.http.sock"), REQUEST)
 
 
 @pytest.mark.parametrize("page", [b"/healthz", b"/readyz", b"/metrics", b"/none"])

@@ -71,5 +71,5 @@ def test_each_good_change_is_told_once_and_a_wrong_file_is_none(tmp_path: Path) 
             await trio.sleep(2 * WATCH_SECONDS)
             nursery.cancel_scope.cancel()
 
-    trio.run(watch, clock=trio.testing.MockClock(autojump_threshold=0.05))
+    trio.run(watch, clock=trio.testing.MockClock(autojump_threshold=0.3))
     assert told.changes == [(str(path), ["bob"], [], ["a"]), (str(path), [], ["a", "bob"], [])]

@@ -7,6 +7,12 @@ from broker.server.remote_exposition import remote_families
 NUMBERS = {
     "uploaded_bytes": 5, "rounds": 2, "failures": 1, "segments_missing": 3, "stopped": 0, "lag_ms": 1_500,
     "only_segments": 4, "only_bytes": 40, "fetched_bytes": 30, "served_bytes": 20, "read_failures": 6,
+    "past_cuts": 7, "ahead_bytes": 15, "unread_bytes": 5,
+}  # fmt: skip
+JOURNAL = {
+    "journal_puts": 9, "journal_stored_bytes": 90, "journal_failures": 2, "journal_put_ms": 4_500,
+    "journal_waiting_bytes": 8, "journal_in_flight": 3,
+    "journal_waiting": 0, "journal_open": 1, "journal_fenced": 0,
 }  # fmt: skip
 
 
@@ -24,6 +30,9 @@ def test_every_number_has_its_family() -> None:
         "kawal_remote_fetched_bytes": 30,
         "kawal_remote_served_bytes": 20,
         "kawal_remote_read_failures": 6,
+        "kawal_remote_past_cuts": 7,
+        "kawal_remote_read_ahead_bytes": 15,
+        "kawal_remote_unread_bytes": 5,
     }
 
 
@@ -34,3 +43,28 @@ def test_before_the_first_round_there_is_no_lag() -> None:
 
 def test_a_server_without_a_store_has_none_of_them() -> None:
     assert list(remote_families({})) == []
+
+
+def test_durability_remote_has_families_of_its_own() -> None:
+    families = remote_families(NUMBERS | JOURNAL)
+    values = {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        if family.name.startswith("kawal_remote_journal")
+        for sample in family.samples
+    }
+    assert values == {
+        ("kawal_remote_journal_puts_total",): 9,
+        ("kawal_remote_journal_stored_bytes_total",): 90,
+        ("kawal_remote_journal_put_seconds_total",): 4.5,
+        ("kawal_remote_journal_failures_total",): 2,
+        ("kawal_remote_journal_puts_in_flight",): 3,
+        ("kawal_remote_journal_waiting_bytes",): 8,
+        ("kawal_remote_journal_state", "waiting"): 0,
+        ("kawal_remote_journal_state", "open"): 1,
+        ("kawal_remote_journal_state", "fenced"): 0,
+    }
+
+
+def test_without_durability_remote_there_are_none_of_those() -> None:
+    assert not [family for family in remote_families(NUMBERS) if "journal" in family.name]

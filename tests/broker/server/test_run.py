@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import select
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ import trio.testing
 from broker.config.config import Config
 from broker.server import run
 from broker.server.listeners import StartError
-from tests.broker.gateway import request_frame
+from tests.broker.databases import create_database
+from tests.broker.gateway import Gateway, request_frame
 from tests.broker.kit import batch, create, fetching, producing, read
 from tests.broker.server.fakes import FakeSocket
 from tests.broker.server.loop import Loop
@@ -128,3 +130,14 @@ def test_the_steady_clock_begins_at_the_time_of_day() -> None:
     steady = run.now_ms()
     assert abs(steady - before) < 60_000
     assert run.now_ms() >= steady
+
+
+def test_a_database_of_durability_remote_does_not_start_without_the_store_that_it_waits_for() -> None:
+    gateway = Gateway(kawal_remote_store="s3://bucket")
+    create_database(gateway.client(), "events", durability="remote")
+    gateway.settle()
+    gateway.config = replace(gateway.config, kawal_remote_store=None)
+    gateway.open_again()
+    sentence = "database 'events' has durability=remote, which needs kawal.remote.store"
+    with pytest.raises(StartError, match=sentence):
+        run._start_what_is_asked_for(gateway.broker, gateway.config, [], None, took_over=False)  # type: ignore[arg-type]

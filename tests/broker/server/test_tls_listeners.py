@@ -100,6 +100,23 @@ def test_a_change_that_was_not_read_leaves_all_as_it_is_until_the_files_are_look
     assert "DNS:kafka.example" in tls.current["OTHER"].alternative_names
 
 
+@pytest.mark.parametrize("settings", [{OWN: WIDER}, {}], ids=["another place", "the same place"])
+def test_after_a_change_that_was_read_elsewhere_the_files_are_looked_at(settings: dict[str, str]) -> None:
+    tls, looks = opened(two_listeners()), list[str]()
+    tls.look = lambda: looks.append("look")
+    tls.configured(two_listeners(**settings))
+    assert looks == ["look"]
+
+
+def test_after_a_change_that_was_read_here_nothing_is_looked_at() -> None:
+    tls, looks = opened(two_listeners()), list[str]()
+    tls.look = lambda: looks.append("look")
+    wanted = two_listeners(**{OWN: WIDER})
+    tls.expect(tls.read(wanted, {"OTHER"}))
+    tls.configured(wanted)
+    assert looks == []
+
+
 def test_what_was_prepared_by_older_settings_is_known_as_such() -> None:
     tls = opened(two_listeners())
     prepared = tls.prepare(None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.workers import DiskWorkers, Finished, Result, SyncClock, TaskDone
+from broker.server.workers import PEER_THREADS, DiskWorkers, Finished, Result, SyncClock, TaskDone
 from wal.disk import DiskError
 from wal.jobs import CommitJob
 
@@ -103,6 +103,22 @@ def test_what_waits_for_another_machine_holds_up_no_task_and_no_end() -> None:
     thread.join(60)
     assert not thread.is_alive()
     os.close(descriptor)
+
+
+def test_a_node_that_does_not_answer_holds_up_no_other_and_no_end() -> None:
+    workers = DiskWorkers(1)
+    answers, answered = threading.Event(), threading.Event()
+    for _ in range(2 * PEER_THREADS):
+        workers.submit_peer(1, lambda: answers.wait(60), lambda _error: None)
+    workers.submit_peer(2, answered.set, lambda _error: None)
+    assert answered.wait(60)
+    assert {node: len(pool) for node, pool in workers._peers.items()} == {1: PEER_THREADS, 2: 1}
+    threads = [thread for pool in workers._peers.values() for thread in pool._threads]
+    workers.stop()
+    answers.set()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_results_make_the_event_descriptor_readable_until_they_are_taken() -> None:

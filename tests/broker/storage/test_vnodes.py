@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from broker.storage.vnode import Vnode
 from broker.storage.vnodes import Vnodes
 from tests.broker.gateway import Gateway
+from wal.jobs import CommitJob
+from wal.options import Durability
 
 
 def some_vnodes() -> tuple[Vnodes, list[Vnode]]:
@@ -26,3 +30,48 @@ def test_databases_come_and_go() -> None:
     assert vnodes.remove("d") == others
     assert vnodes.every == [vnodes.meta, first]
     assert "d" not in vnodes
+
+
+class NoJournal:
+    """A journal that takes what comes."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[Vnode] = []
+
+    def written(self, vnode: Vnode, job: CommitJob, now_ms: int) -> None:
+        """Take a commit."""
+
+    def forget(self, vnode: Vnode) -> None:
+        """Note what was forgotten."""
+        self.forgotten.append(vnode)
+
+    def look_behind(self) -> None:
+        """Never be behind."""
+
+
+def of_class(vnode: Vnode, durability: Durability) -> None:
+    """Change the durability of a vnode's log."""
+    vnode.log.change_options(replace(vnode.log.options, durability=durability))
+
+
+def test_the_catalogue_is_as_safe_as_the_safest_database_as_long_as_that_is_there() -> None:
+    vnodes, (_, *others) = some_vnodes()
+    of_class(others[0], "remote")
+    vnodes.add("d", others)
+    classes = [vnodes.meta.log.options.durability]
+    vnodes.remove("d")
+    classes.append(vnodes.meta.log.options.durability)
+    assert classes == ["remote", "disk"]
+
+
+def test_what_a_log_of_durability_remote_had_at_the_start_is_not_safe_before_the_journal_says_so() -> None:
+    vnodes, (first, *others) = some_vnodes()
+    of_class(first, "remote")
+    vnodes.follow_durability()
+    journal = NoJournal()
+    vnodes.join(journal)
+    vnodes.add("d", others)
+    assert [first.is_confirmed, vnodes.meta.is_confirmed] == [False, False]
+    assert all(vnode.is_confirmed and vnode.journal is journal for vnode in others)
+    vnodes.remove("d")
+    assert journal.forgotten == others

@@ -13,13 +13,16 @@ from broker.snapshot import Snapshot
 from broker.start import open_broker
 from broker.upkeep import remote_copy
 from broker.upkeep.remote_copy import LOG_EVERY_MS, CopyState
+from protocol.error_codes import ErrorCode
 from tests.broker.databases import create_database, drop_database
 from tests.broker.gateway import Gateway
-from tests.broker.kit import batch, create, send
+from tests.broker.kit import batch, create, outcomes, producing, send
 from tests.broker.upkeep.copies import copy_of
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import ObjectStore, StoreRefuses
+from wal.remote.formats import CUT, open_cut
+from wal.remote.journal_format import JournalHeader, encode_journal, journal_key
 from wal.remote.restore import RemoteRestore
 from wal.remote.uploader import Uploader
 
@@ -142,6 +145,35 @@ def test_a_process_that_was_fenced_stops_and_says_so() -> None:
     assert copied.copy.numbers(0)["stopped"] == 1
 
 
+def test_the_numbers_of_a_journal_come_with_durability_remote() -> None:
+    assert not [name for name in Copied().copy.numbers(0) if name.startswith("journal_")]
+    copied = Copied(kawal_durability="remote", kawal_remote_store="s3://lake/logs")
+    copied.gateway.advance(1_000)
+    create(copied.gateway.client(), "t", partitions=1)
+    send(copied.gateway.client(), "t", batch(b"one"))
+    numbers = copied.copy.numbers(0)
+    assert (numbers["journal_open"], numbers["journal_waiting"], numbers["journal_fenced"]) == (1, 0, 0)
+    assert numbers["journal_puts"] >= 1
+    assert numbers["journal_stored_bytes"] > len(b"one")
+    assert (numbers["journal_in_flight"], numbers["journal_waiting_bytes"]) == (0, 0)
+
+
+def test_a_server_whose_journal_was_ended_by_another_one_refuses_what_waits_and_all_that_comes() -> None:
+    """A chunk that met a FENCE stopped the journal and not its logs: clients waited without an answer."""
+    copied = Copied(kawal_durability="remote", kawal_remote_store="s3://lake/logs")
+    copied.gateway.advance(1_000)
+    create(copied.gateway.client(), "t", partitions=1)
+    prefix, number = copied.gateway.broker.cluster_id, copied.copy.journal.chunk
+    epoch = open_cut(copied.objects.read(f"{prefix}/{CUT}").data, CUT).epoch
+    assert number is not None
+    header = JournalHeader(epoch=epoch, number=number, incarnation="b", fenced_by=epoch + 1)
+    copied.objects.create(journal_key(prefix, epoch, number), encode_journal(header))
+    for _ in range(2):
+        answer = send(copied.gateway.client(), "t", batch(b"one"))
+        assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert copied.copy.numbers(0)["journal_fenced"] == 1
+
+
 def test_a_backlog_is_copied_within_the_rate() -> None:
     copied = Copied(remote_log_manager_copy_max_bytes_per_second=100_000)
     client = copied.gateway.client()
@@ -205,3 +237,30 @@ def test_a_broker_without_a_store_has_no_numbers_of_it() -> None:
 def test_the_memory_store_is_a_store() -> None:
     store: ObjectStore = MemoryObjects()
     assert store.name == "memory"
+
+
+def test_what_acknowledgements_wait_for_before_the_first_copy_is_whole_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(remote_copy, "ROUND_BYTES", 1)
+    gateway = Gateway(
+        kawal_vnodes=1,
+        kawal_segment_bytes=1 << 16,
+        kawal_durability="remote",
+        kawal_remote_store="s3://bucket/p",
+    )
+    client = gateway.client()
+    create(client, "t", partitions=1)
+    for _ in range(20):
+        send(client, "t", batch(b"x" * 30_000))
+    copy_of(gateway, MemoryObjects())
+
+    client.send(producing(("t", 0, batch(b"y"))), 9)
+    gateway.settle()
+    assert client.answers() == []
+    gateway.advance(30_000)
+
+    (answer,) = client.answers()
+    assert outcomes(answer)[0].error_code == 0
+    told = [line for line in caplog.messages if "acknowledgements of durability 'remote' wait" in line]
+    assert len(told) == 1

@@ -11,6 +11,7 @@ from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecor
 from tests.broker.databases import create_database, drop_database
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, send
+from wal.errors import IndexNotLoaded, RemoteWaits
 from wal.memory_faults import failing
 
 NEVER_MS = 10**12
@@ -107,3 +108,23 @@ def test_a_dropped_database_needs_no_round_any_more() -> None:
     assert drop_database(client, "d").error_code == 0
     gateway.advance(10_000)
     assert list(gateway.broker.vnodes) == ["default"]
+
+
+def test_what_waits_for_the_object_store_is_looked_at_again_and_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway, client = filled()
+    log = gateway.broker.vnodes["default"][0].log
+    retire, waits = log.retire_segments, [1, 1]
+
+    def first_waits() -> int:
+        if waits:
+            waits.pop()
+            raise RemoteWaits(IndexNotLoaded("a.idx", lambda: None, lambda: True))
+        return retire()
+
+    monkeypatch.setattr(log, "retire_segments", first_waits)
+    delete_records(client)
+    gateway.advance(ROUNDS * 1_000)
+    assert (waits, segments(gateway) <= 2) == ([], True)
+    assert "cannot be retired" not in caplog.text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from broker.config.config import Config
 from broker.snapshot import Snapshot
+from broker.upkeep.remote_copy import CopyState
 from protocol.error_codes import ErrorCode
 from protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -25,7 +30,10 @@ from tests.broker.kit import (
     values,
 )
 from tests.broker.upkeep.copies import copy_of
-from wal.memory_objects import MemoryObjects, ObjectFault
+from wal.memory_disk import MemoryDisk
+from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
+from wal.objects import Fenced
+from wal.remote_record import RemoteRecord
 from wal.segment import base_version_of
 
 LATEST, EARLIEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -4, -5, -6
@@ -36,9 +44,13 @@ TIERED = {"remote_storage_enable": "true", "local_retention_bytes": "0"}
 class Tiered:
     """A broker with a copy in a store, and the values that a client wrote."""
 
-    def __init__(self, **configs: str) -> None:
+    def __init__(self, *, disk: MemoryDisk | None = None, vnodes: int = 1, **configs: str) -> None:
         self.gateway = Gateway(
-            kawal_vnodes=1, kawal_segment_bytes=1 << 16, kawal_remote_store="s3://bucket/kawal"
+            disk,
+            kawal_vnodes=vnodes,
+            kawal_segment_bytes=1 << 16,
+            kawal_remote_store="s3://bucket/kawal",
+            kawal_min_free_bytes=0 if disk is not None else Config().kawal_min_free_bytes,
         )
         self.objects = MemoryObjects()
         self.copy = copy_of(self.gateway, self.objects)
@@ -184,6 +196,60 @@ def test_an_error_of_the_store_ends_one_fetch_and_not_the_partition() -> None:
     assert tiered.read_all() == tiered.written
 
 
+def test_what_was_proved_leaves_the_disk_although_tidying_up_fails() -> None:
+    tiered = Tiered()
+    tiered.objects.hook = lambda call: ObjectFault.AWAY if call.kind == "remove" else None
+    tiered.gateway.broker.config = replace(tiered.gateway.broker.config, kawal_remote_lag_ms=100)
+    tiered.write()
+    assert tiered.left > 3
+
+
+def test_what_is_read_back_to_prove_it_is_within_the_rate_of_reads() -> None:
+    tiered, limit, read = Tiered(), 5_000, list[tuple[int, int]]()
+    config = tiered.gateway.broker.config
+    tiered.gateway.broker.config = replace(config, remote_log_manager_fetch_max_bytes_per_second=limit)
+
+    def count(call: ObjectCall) -> None:
+        if call.kind == "read_range":
+            read.append((tiered.gateway.now_ms, call.size_bytes))
+
+    tiered.objects.hook = count
+    tiered.write(60)
+    for _ in range(3):
+        tiered.settle()
+    assert tiered.left > 5
+    for start, _ in read:
+        inside = [size for at, size in read if start <= at < start + 20_000]
+        assert sum(inside) <= 20 * limit + max(inside)
+
+
+def test_a_copy_that_another_process_keeps_lets_nothing_go() -> None:
+    tiered = Tiered()
+    tiered.write()
+    tiered.log.tier([RemoteRecord(1, salt=0, key="seg/a.wal", size_bytes=1, crc=0)])
+    tiered.copy._failed(Fenced("kept by another process"))
+    assert tiered.log.storage[0].to_tier == []
+
+
+def test_an_object_that_cannot_be_read_back_keeps_its_segment_and_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tiered = Tiered()
+    victim = "default/vnode-0/seg/00000000000000000001-0000000001.wal"
+    tiered.objects.hook = lambda call: (
+        ObjectFault.AWAY if call.kind == "read_range" and call.key.endswith(victim) else None
+    )
+    tiered.write()
+    assert tiered.left > 3
+    assert not any(record.key.endswith(victim) for record in tiered.log.view().remote.values())
+    counts = tiered.copy.counts
+    assert (counts.state, counts.failures > 0) == (CopyState.COPYING, True)
+    assert 1 <= caplog.text.count("stay on the disk until their objects can be read back") <= 3
+    tiered.objects.hook = None
+    tiered.write(1)
+    assert any(record.key.endswith(victim) for record in tiered.log.view().remote.values())
+
+
 def test_wrong_bytes_are_never_given_to_a_client() -> None:
     tiered = Tiered()
     tiered.write()
@@ -234,6 +300,24 @@ def test_the_ends_of_the_tiers_are_told() -> None:
     assert 10 < local < 20
     assert told(LATEST_TIERED) >= local - 1
     assert told(EARLIEST_PENDING) == told(LATEST_TIERED) + 1
+
+
+def test_the_ends_of_the_tiers_are_told_after_the_indexes_were_lost() -> None:
+    tiered = Tiered()
+    tiered.write()
+    local = offset_of(tiered.client, "t", EARLIEST_LOCAL, version=8).offset
+    state, _ = tiered.log.storage
+    for segment in state.segments.all:
+        if segment.remote is not None:
+            tiered.gateway.disk.remove(segment.index_path)
+            state.index_cache.forget(segment)
+            segment.index = None
+    tiered.objects.hook = lambda _: ObjectFault.AWAY
+    away = offset_of(tiered.client, "t", EARLIEST_LOCAL, version=8)
+    assert away.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    tiered.objects.hook = None
+    assert offset_of(tiered.client, "t", EARLIEST_LOCAL, version=8).offset == local
+    assert tiered.read_all() == tiered.written
 
 
 def test_before_anything_is_copied_all_is_pending() -> None:

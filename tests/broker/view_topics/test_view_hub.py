@@ -22,6 +22,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.records import iter_batches, read_batch_header
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, send, values
+from tests.broker.wide_requests import Threads, let_work
 
 
 class EvenPartition(ViewPartition):
@@ -170,6 +171,7 @@ def test_after_a_long_pass_there_is_a_rest(slice_ms: int, rest_ms: int) -> None:
     create(client, "t")
     create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
     waiting.send(fetching({("v", 0): 0}, max_wait_ms=9_000), 12)
+    gateway.settle()
     now = Ticking(gateway.partition("v"), slice_ms)
     gateway.broker.stats.clock_ns = lambda: now.ns
     before_ms = gateway.now_ms
@@ -206,3 +208,65 @@ def test_news_that_come_during_a_pass_are_not_forgotten() -> None:
     gateway.broker.views.schedule(Scheduling(gateway.broker.views, 1, then=second))
     gateway.settle()
     assert second.passes == 1
+
+
+@pytest.fixture
+def making() -> tuple[Gateway, Client, Threads]:
+    """Return a gateway with a view that was not read yet, a client, and threads that the test lets work."""
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t")
+    create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
+    send(client, "t", batch(b"a"))
+    threads = Threads()
+    gateway.broker.scheduler.offload = threads.offload
+    return gateway, client, threads
+
+
+def test_a_thread_makes_the_evaluator_of_a_view_and_other_clients_are_served(
+    making: tuple[Gateway, Client, Threads],
+) -> None:
+    gateway, client, threads = making
+    second = gateway.client()
+    for reader in (client, second):
+        reader.send(fetching({("v", 0): 0}), 12)
+    gateway.settle()
+    assert client.answers() == []
+    assert gateway.broker.views.compiled == 0
+    gateway.client().call(ApiVersionsRequest(), 2)
+    let_work(gateway, threads)
+    for reader in (client, second):
+        (answer,) = reader.answers()
+        assert values(fetched(answer)["v", 0].records) == [b'{"_offset":0}']
+    assert gateway.broker.views.compiled == 1
+
+
+def test_a_view_that_is_deleted_while_its_evaluator_is_made_leaves_none(
+    making: tuple[Gateway, Client, Threads],
+) -> None:
+    gateway, client, threads = making
+    client.send(fetching({("v", 0): 0}), 12)
+    gateway.settle()
+    topic = gateway.broker.find_topic("v")
+    gateway.broker.delete_topic(topic, gateway.now_ms)
+    gateway.settle()
+    let_work(gateway, threads)
+    (answer,) = client.answers()
+    assert fetched(answer)["v", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert topic.topic_id not in gateway.broker.views._evaluators
+
+
+def test_a_client_that_leaves_while_an_evaluator_is_made_leaves_it_to_the_next(
+    making: tuple[Gateway, Client, Threads],
+) -> None:
+    gateway, client, threads = making
+    client.send(fetching({("v", 0): 0}), 12)
+    gateway.settle()
+    gateway.broker.disconnect(client.connection)
+    let_work(gateway, threads)
+    second = gateway.client()
+    second.send(fetching({("v", 0): 0}), 12)
+    gateway.settle()
+    let_work(gateway, threads)
+    (answer,) = second.answers()
+    assert values(fetched(answer)["v", 0].records) == [b'{"_offset":0}']

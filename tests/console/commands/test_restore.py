@@ -96,3 +96,29 @@ class NoSuchStore(MemoryObjects):
 
     def list(self, prefix: str) -> Iterator[tuple[str, int]]:
         raise StoreAway("s3://bucket/p: no answer")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["/backups", "--at", "2026-11-22T02:00:00Z"], "--at is for a copy under s3://"),
+        (
+            ["s3://bucket/kawal", "--at", "yesterday"],
+            "--at 'yesterday' is not a time such as 2026-11-22T02:00:00Z",
+        ),
+    ],
+)
+def test_a_moment_is_one_of_a_copy_and_a_time(
+    words: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _: _copied())
+    assert main(["restore", *words, "--data", str(tmp_path / "new")]) == 2
+    assert problem in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def _copied() -> MemoryObjects:
+    objects = MemoryObjects()
+    objects.create("cluster/cut", b"")
+    return objects

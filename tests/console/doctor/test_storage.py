@@ -13,7 +13,8 @@ from console.doctor.finding import Finding
 from console.doctor.storage import check_directory, check_disk, check_space, existing_parent
 from tests.console.doctor.machine import FakeFacts
 from wal.disk import OsDisk
-from wal.store import Store, StoreIdentity
+from wal.store import Store
+from wal.store_marker import StoreIdentity
 
 IDENTITY = StoreIdentity(cluster_id="c1", node_id=7, secret="00")
 

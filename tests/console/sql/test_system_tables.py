@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from console.errors import UsageError
@@ -62,6 +64,15 @@ def test_a_database_is_shown_in_tdengines_units(sql: Sql) -> None:
     (row,) = [row for row in sql("SHOW DATABASES") if row["name"] == "power"]
     assert (row["wal_level"], row["wal_fsync_period"]) == (1, 70)
     assert (row["wal_retention_period"], row["wal_retention_size"]) == (60, 64)
+
+
+def test_a_database_that_waits_for_an_object_store_too_has_the_level_of_one_that_syncs(
+    connect: Callable[..., Sql],
+) -> None:
+    sql = connect(kawal_remote_store="s3://lake/logs")
+    sql("CREATE DATABASE power durability 'remote'")
+    (row,) = [row for row in sql("SHOW DATABASES") if row["name"] == "power"]
+    assert (row["wal_level"], row["wal_fsync_period"], row["durability"]) == (2, 0, "remote")
 
 
 def test_names_of_tables_are_known_in_both_schemas_in_any_case() -> None:

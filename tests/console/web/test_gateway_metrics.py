@@ -59,12 +59,15 @@ def test_the_copy_s_figures_have_the_names_of_the_metrics() -> None:
         "rounds": 2,
         "failures": 3,
         "segments_missing": 4,
+        "past_cuts": 0,
         "stopped": 1,
         "lag_ms": 5,
         "only_segments": 6,
         "only_bytes": 7,
         "fetched_bytes": 8,
         "served_bytes": 9,
+        "ahead_bytes": 2,
+        "unread_bytes": 1,
         "read_failures": 10,
     }
     told = "\n".join(

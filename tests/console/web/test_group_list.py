@@ -27,8 +27,21 @@ def test_a_broker_that_knows_no_types_is_asked_for_states(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(group_list, "ask_server", closed)
     monkeypatch.setattr(group_list, "ask", ask)
+    monkeypatch.setattr(group_list, "addresses", lambda bootstrap: [bootstrap])
     assert groups_of("h:1") == [GroupName("g", "", "Stable")]
     assert versions == [4]
+
+
+def test_each_broker_is_asked_for_its_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(address: str, *_: Any) -> ListGroupsResponse:
+        group = ListedGroup(
+            group_id=f"of {address}", protocol_type="consumer", group_state="Stable", group_type="Consumer"
+        )
+        return ListGroupsResponse(groups=[group])
+
+    monkeypatch.setattr(group_list, "ask_server", ask)
+    monkeypatch.setattr(group_list, "addresses", lambda _: ["h:2", "h:1"])
+    assert [name.group for name in groups_of("h:1")] == ["of h:1", "of h:2"]
 
 
 def test_another_broker_leaves_members_and_lag_empty(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
+from uuid import UUID
 
 import pytest
 
+from groups import large_target
+from groups.consumer_target import NOT_ASSIGNED_HERE, metadata_hash
+from groups.effects import EncodedRecord
 from groups.offload import MEMBER_WEIGHT, Work, WorkDone
+from groups.share import looking, membership, targets
 from groups.share.config import ShareGroupConfig
+from groups.share.group_records import ShareGroupKey, encode_share_record
 from groups.share.targets import Open, ShareTask, Wish
 from protocol.error_codes import ErrorCode
 from protocol.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
-from tests.groups.share.members import JOBS, MORE, Members, assigned
+from tests.broker.wide_requests import Lines
+from tests.groups.share.members import GROUP, JOBS, MORE, Members, assigned
 
 TIMERS = 10
 """More timers than a target here needs: one for each member, and one for the epoch."""
@@ -77,6 +85,33 @@ def test_targets_are_the_same_wherever_they_are_computed() -> None:
         found.append(dict(members.group.target))
     assert found[0] == found[1]
     assert len(found[0]) == 4
+
+
+def test_a_target_whose_record_a_thread_has_written_is_there_after_a_restart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(large_target, "TOPICS_AT_ONCE", 0)
+    monkeypatch.setattr(targets, "encode_share_record", encoding := Noted())
+    members, thread = large_group()
+    for number in range(3):
+        members.beat(f"m{number}", 0, "jobs", "more")
+        finish(members, thread)
+    before = dict(members.group.target)
+    assert len(before) == 3
+    assert len(encoding.keys) >= 3
+    members.start()
+    assert dict(members.group.target) == before
+
+
+class Noted:
+    """The encoder of records, which notes the keys."""
+
+    def __init__(self) -> None:
+        self.keys: list[ShareGroupKey] = []
+
+    def __call__(self, key: ShareGroupKey, value: Any) -> EncodedRecord:
+        self.keys.append(key)
+        return encode_share_record(key, value)
 
 
 def test_what_changes_meanwhile_makes_the_next_target() -> None:
@@ -213,7 +248,7 @@ def test_a_task_returns_what_differs_from_the_last_target(held_back: frozenset[i
 
     def task(had: Callable[[str], dict[str, object]]) -> ShareTask:
         wishes = [Wish("a", ("jobs", "none"), had("a")), Wish("b", ("jobs", "more"), had("b"))]  # type: ignore[arg-type]
-        return ShareTask(wishes, topics)
+        return ShareTask(wishes, lambda: topics)
 
     first = task(lambda _: {}).run()
     given = {index for target in first.values() for index in target.get(JOBS, ())}
@@ -221,7 +256,7 @@ def test_a_task_returns_what_differs_from_the_last_target(held_back: frozenset[i
     assert first["b"][MORE] == {0}
     assert task(lambda member: first[member]).run() == {}  # type: ignore[arg-type, return-value]
     assert task(lambda _: {}).weight == 4 + 4 + 2 * MEMBER_WEIGHT
-    assert ShareTask([], {}).run() == {}
+    assert ShareTask([], dict).run() == {}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -265,3 +300,88 @@ def test_whatever_comes_while_targets_are_made_every_partition_has_a_member_in_t
         given = {member_id: set(target.get(topic_id, ())) for member_id, target in group.target.items()}
         assert {member_id for member_id, indexes in given.items() if indexes} == subscribed
         assert set().union(*given.values()) == (set(range(4)) if subscribed else set())
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> tuple[Members, Thread]:
+    """Return a world in which two names are very many: a thread looks their topics up."""
+    for module in (targets, membership, looking):
+        monkeypatch.setattr(module, "NAMES_AT_ONCE", 1)
+    return large_group()
+
+
+def test_the_hash_of_very_many_topics_is_stored_with_their_target(many: tuple[Members, Thread]) -> None:
+    members, thread = many
+    members.beat("m1", 0, "jobs", "more")
+    assert members.group.metadata_hash == NOT_ASSIGNED_HERE
+    finish(members, thread)
+    found = metadata_hash(members.context, frozenset({"jobs", "more"}))
+    assert members.group.metadata_hash == found != NOT_ASSIGNED_HERE
+    epoch = members.group.epoch
+    members.beat("m1", members.group.current_of("m1").epoch)
+    finish(members, thread)
+    assert members.group.epoch == epoch
+
+
+def test_a_topic_that_grows_while_a_thread_looks_very_many_up_is_assigned(
+    many: tuple[Members, Thread],
+) -> None:
+    members, thread = many
+    members.beat("m1", 0, "jobs", "more")
+    work, done = thread.waiting.pop(0)
+    work()
+    members.topics.by_name["jobs"].partition_count = 6
+    members.machine.topics_changed(["jobs"])
+    done(None)
+    store(members)
+    finish(members, thread)
+    for _ in range(3):
+        answers = members.beat("m1", members.group.current_of("m1").epoch)
+        store(members)
+        finish(members, thread)
+        assert [answer.error_code for answer in answers] == [0]
+    assert members.group.target["m1"][JOBS] == frozenset(range(6))
+
+
+def test_states_that_cannot_be_made_of_very_many_topics_count_no_change(
+    many: tuple[Members, Thread],
+) -> None:
+    members, thread = many
+    members.hold_states = True
+    answers = members.beat("m1", 0, "jobs", "more")
+    for _ in range(3):
+        finish(members, thread)
+        members.machine.not_initialized(members.orders.pop(), members.now_ms)
+        members.pump()
+        answers += members.beat("m1", members.group.current_of("m1").epoch)
+    assert [answer.error_code for answer in answers] == [0] * len(answers)
+    assert members.group.epoch == 1
+
+
+def test_the_loop_takes_no_line_of_python_for_each_of_very_many_names() -> None:
+    members, thread = large_group()
+    names = [f"many{number}" for number in range(1_500)]
+    for number, name in enumerate(names):
+        members.topics.add(name, UUID(int=100 + number))
+    lines = Lines()
+    members.hold_states = True
+    first = lines.run("joining", members.beat, "m1", 0, *names)
+    thread.run()
+    lines.run("ordering states", store, members)
+    order = members.orders.pop()
+    note = members.machine.note(order, {topic_id: "x" for topic_id, _ in order.partitions}, members.now_ms)
+    assert note is not None
+    note.prepare()
+    assert lines.run("noting", members.machine.noted, note, members.now_ms)
+    lines.run("assigning", members.machine.states_noted, GROUP, members.now_ms)
+    answers = [first]
+    for member_id in ("m1", "m2", "m1"):
+        while thread.waiting:
+            thread.run()
+            lines.run("what a thread has done", store, members)
+        answers.append(lines.run("a heartbeat", members.beat, member_id, 0, *names))
+    while thread.waiting:
+        thread.run()
+        lines.run("what a thread has done", store, members)
+    assert [len(assigned(answer) or {}) for found in answers for answer in found] == [1_500] * 4
+    assert lines.longest.size < len(names), lines.longest

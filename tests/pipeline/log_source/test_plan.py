@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import SourceError
+from pipeline.log_source.files import LocalFiles
+from pipeline.log_source.logs import Logs
 from pipeline.log_source.plan import EARLIEST, LATEST, Snapshot, Split, Wanted
 from pipeline.log_source.rows import arrow_batches
 from tests.broker.gateway import START_MS
@@ -36,7 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def snapshot(data: Path, *topics: str) -> Snapshot:
-    return Snapshot(OsDisk(), str(data), list(topics) or ["t"])
+    return Snapshot(Logs(LocalFiles(OsDisk(), str(data)), list(topics) or ["t"]))
 
 
 def planned(

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from pipeline.errors import SourceError
 from pipeline.log_source.plan import Aborted, Piece, Split
-from pipeline.log_source.rows import GAP_BYTES, ROWS, arrow_batches
+from pipeline.log_source.rows import LOCAL, REMOTE, ROWS, arrow_batches
 from protocol.compression import Codec
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch, transaction_marker_batch
 from protocol.records import read_batch_header, renew_crc
 from tests.wal.logs import put
 from wal.memory_disk import MemoryDisk
+from wal.memory_objects import MemoryObjects
+from wal.remote.copy_disk import Part
 
 PATH = "segment.wal"
 SENT_MS = 1_767_225_600_000
@@ -69,7 +71,7 @@ def rows_of(
         data[spoil] ^= 1
     disk = MemoryDisk()
     put(disk, PATH, bytes(data))
-    split = Split(PATH, pieces, {("t", 3): aborted or {}})
+    split = Split(PATH, pieces=pieces, aborted={("t", 3): aborted or {}})
     return [
         row for found in arrow_batches(disk, split, with_headers=with_headers) for row in found.to_pylist()
     ]
@@ -82,7 +84,9 @@ def batch(*values: bytes, base: int = 0, **settings: Any) -> bytearray:
 
 
 @given(
-    st.lists(RECORDS, min_size=1, max_size=4), st.sampled_from(Codec), st.sampled_from([0, 7, GAP_BYTES + 1])
+    st.lists(RECORDS, min_size=1, max_size=4),
+    st.sampled_from(Codec),
+    st.sampled_from([0, 7, LOCAL.gap_bytes + 1]),
 )
 def test_every_record_comes_back_with_all_that_it_has(
     written: list[list[Record]], codec: Codec, gap: int
@@ -147,7 +151,7 @@ def test_a_changed_byte_is_an_error_that_names_the_file_and_the_place(position: 
 
 
 def test_a_file_that_is_gone_is_an_error_that_says_so() -> None:
-    split = Split("gone.wal", [Piece("t", 0, 0, 10, 0, 1, 0, 1)], {("t", 0): {}})
+    split = Split("gone.wal", pieces=[Piece("t", 0, 0, 10, 0, 1, 0, 1)], aborted={("t", 0): {}})
     with pytest.raises(SourceError, match=r"gone\.wal cannot be read"):
         list(arrow_batches(MemoryDisk(), split, with_headers=False))
 
@@ -160,6 +164,30 @@ def test_a_batch_that_cannot_be_opened_is_named_by_its_offset() -> None:
         rows_of(broken)
 
 
+def test_objects_of_a_store_are_read_as_a_file_is_with_few_requests() -> None:
+    batches = [batch(*[b"x" * 100] * 50, base=50 * number) for number in range(40)]
+    data, pieces, store = bytearray(), list[Piece](), MemoryObjects()
+    for written in batches:
+        pieces.append(piece_of(written, len(data)))
+        data += written + bytes(1_000)
+    half = len(data) // 2
+    store.create("a", bytes(data[:half]))
+    store.create("b", bytes(data[half:]))
+    parts = (Part("a", 0, half), Part("b", half, len(data) - half))
+    split = Split("log", parts, pieces, {("t", 3): {}})
+    found = list(arrow_batches(MemoryDisk(), split, store, with_headers=False))
+    assert [row["offset"] for rows in found for row in rows.to_pylist()] == list(range(2_000))
+    assert len(data) > LOCAL.gap_bytes
+    assert [call.kind for call in store.calls] == ["create", "create", "read_range", "read_range"]
+    assert REMOTE.span_bytes > LOCAL.span_bytes
+
+
+def test_an_object_that_is_gone_is_an_error_that_says_so() -> None:
+    split = Split("log", (Part("a", 0, 10),), [Piece("t", 0, 0, 10, 0, 1, 0, 1)], {("t", 0): {}})
+    with pytest.raises(SourceError, match=r"log cannot be read.*memory/a: the object is missing"):
+        list(arrow_batches(MemoryDisk(), split, MemoryObjects(), with_headers=False))
+
+
 def test_rows_come_in_batches_of_a_size_that_spark_likes() -> None:
     batches = [batch(*[b"x"] * 500, base=500 * number) for number in range(100)]
     disk, data, pieces = MemoryDisk(), bytearray(), list[Piece]()
@@ -169,6 +197,8 @@ def test_rows_come_in_batches_of_a_size_that_spark_likes() -> None:
     put(disk, PATH, bytes(data))
     sizes = [
         found.num_rows
-        for found in arrow_batches(disk, Split(PATH, pieces, {("t", 3): {}}), with_headers=False)
+        for found in arrow_batches(
+            disk, Split(PATH, pieces=pieces, aborted={("t", 3): {}}), with_headers=False
+        )
     ]
     assert sizes == [ROWS, ROWS, 10_000]

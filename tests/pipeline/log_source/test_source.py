@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from pipeline.errors import SourceError
 from pipeline.log_source.plan import OFFSET_MAX, Wanted
-from pipeline.log_source.source import KawalLog, LogReader, LogStreamReader, PruningReader, narrowed
+from pipeline.log_source.source import KawalLog, LogReader, LogStreamReader, PruningReader, Settings, narrowed
 from tests.broker.kit import batch, create, send
 from tests.console.test_wal_orphans import DiskGateway
 
@@ -137,14 +137,44 @@ def test_a_stream_without_a_beginning_begins_at_the_end_as_that_of_kafka_does(da
     ("options", "problem"),
     [
         ({"subscribe": " , "}, "needs option 'subscribe'"),
-        ({"path": ""}, r"needs a data directory, as in load\('/var/lib/kawal'\)"),
-        ({"kafka.bootstrap.servers": "x:1"}, "has no option 'kafka.bootstrap.servers'; it has endingoffsets"),
+        ({"path": ""}, r"needs a data directory or a copy, as in load\('/var/lib/kawal'\)"),
+        (
+            {"kafka.bootstrap.servers": "x:1"},
+            "has no option 'kafka.bootstrap.servers'; it has accesskeyenv, cluster",
+        ),
         ({"includeHeaders": "yes"}, "option includeheaders is 'yes'; it must be true or false"),
     ],
 )
 def test_wrong_options_are_refused_with_a_sentence(data: Path, options: dict[str, str], problem: str) -> None:
     with pytest.raises(SourceError, match=problem):
         source(data, **options).reader(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "problem"),
+    [
+        ("/data", {"endpoint": "http://x:1"}, "option 'endpoint' is of an object store, but neither"),
+        ("s3://L", {}, "'s3://L' is not the address of a copy, which is s3://BUCKET/PREFIX"),
+        ("/data", {"store": "/other"}, "'/other' is not the address of a copy"),
+        ("s3://lake/k", {"accessKeyEnv": ""}, "options accessKeyEnv and secretKeyEnv belong together"),
+        ("s3://lake/k", {"accessKeyEnv": "NO_SUCH_KEY"}, "NO_SUCH_KEY is not set"),
+    ],
+)
+def test_wrong_places_are_refused_with_a_sentence(path: str, options: dict[str, str], problem: str) -> None:
+    with pytest.raises(SourceError, match=problem):
+        KawalLog({"path": path, "subscribe": "t", **options}).reader(SCHEMA)
+
+
+def test_a_copy_and_a_directory_with_a_store_are_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K", "key")
+    monkeypatch.setenv("S", "secret")
+    keys = {"subscribe": "t", "accessKeyEnv": "K", "secretKeyEnv": "S", "endpoint": "http://x:1"}
+    copy = Settings({"path": "s3://lake/kawal/", "cluster": "c", **keys}).place
+    assert copy.store is not None
+    assert (copy.data, copy.store.place.url, copy.cluster_id) == ("", "s3://lake/kawal", "c")
+    beside = Settings({"path": "/data", "store": "s3://lake/kawal", **keys}).place
+    assert (beside.data, beside.store) == ("/data", copy.store)
+    assert dict(copy.store.options)["endpoint"] == "http://x:1"
 
 
 def test_a_stream_has_no_end(data: Path) -> None:

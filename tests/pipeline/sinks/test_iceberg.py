@@ -173,3 +173,25 @@ def test_metadata_is_synced_before_the_catalog_points_to_it(
     new = {str(path) for path in set((tmp_path / "t" / "metadata").iterdir()) - before}
     assert len(new) >= 3
     assert new <= pointed[-1]
+
+
+def test_a_look_at_a_table_that_is_not_there_makes_no_catalog(tmp_path: Path) -> None:
+    """`pipe check` made the file of the catalog and its folder."""
+    given = {"type": "sql", "uri": f"sqlite:///{tmp_path}/new/catalog.db"}
+    log = IcebergLog(tmp_path / "t", job="land-t", note=NOTE, properties=given)
+    assert log.committed() == -1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_database_adds_below_its_error_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_name: str, **_properties: str) -> None:
+        raise OSError("cannot open\n[SQL: select 1]\n(Background on this error at: https://x)")
+
+    monkeypatch.setattr("pyiceberg.catalog.load_catalog", fail)
+    log = IcebergLog(
+        tmp_path / "t", job="land-t", note=NOTE, properties={"type": "rest", "uri": "http://a:1"}
+    )
+    with pytest.raises(SetupError, match=r"cannot be opened: cannot open; see sink\.catalog$"):
+        log.committed()

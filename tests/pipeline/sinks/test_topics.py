@@ -29,11 +29,11 @@ def test_settings_of_the_target_are_texts_as_librdkafka_takes_them() -> None:
     copy = job(
         LAKE,
         job={"name": "a", "kind": "replicate"},
-        target={"bootstrap": "b:1", "options": {"enable.idempotence": True, "linger.ms": 5}},
+        target={"bootstrap": "b:1", "options": {"socket.keepalive.enable": True, "linger.ms": 5}},
     )
     settings = target_client(copy)
     assert settings["bootstrap.servers"] == "b:1"
-    assert (settings["enable.idempotence"], settings["linger.ms"]) == ("true", "5")
+    assert (settings["socket.keepalive.enable"], settings["linger.ms"]) == ("true", "5")
 
 
 def test_positions_are_turned_over_to_places() -> None:

@@ -39,6 +39,11 @@ def test_polls_are_large_because_each_costs_two_round_trips() -> None:
     assert int(options()["kafka.max.poll.records"]) == 20_000
 
 
+def test_no_task_waits_for_records_after_the_end_of_its_range() -> None:
+    """Each ended with half a second in which the broker kept a fetch, and with it all later questions."""
+    assert int(options()["kafka.fetch.max.wait.ms"]) <= 10
+
+
 def test_options_of_the_job_file_win() -> None:
     given = {"kafka.max.poll.records": 7, "kafka.check.crcs": False, "kafka.client.rack": "a"}
     found = options(source={"options": given})

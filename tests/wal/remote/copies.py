@@ -69,7 +69,8 @@ class Node:
         everything = LocalPolicy(-1, 0)
         steps = self.log.tierable(lambda stream: None if stream in stays else everything, wall_ms=self.now_ms)
         log = "default/vnode-0"
-        records = self.uploader.proved({log: at_once(steps)}, budget_bytes=budget_bytes).get(log, [])
+        proofs = self.uploader.proved({log: at_once(steps)}, budget_bytes=budget_bytes)
+        records = proofs.records.get(log, [])
         self.log.tier(records)
         self.commit(self.log)
         return [record.base_version for record in records]

@@ -78,10 +78,10 @@ def test_every_flipped_bit_of_a_manifest_is_found() -> None:
 
 def test_a_cut_of_another_format_is_not_guessed_at() -> None:
     cut = Cut(
-        format=2, store_format=3, cluster_id="c", node_id=1, secret="", epoch=1, incarnation="", number=0,
+        format=3, store_format=3, cluster_id="c", node_id=1, secret="", epoch=1, incarnation="", number=0,
         time_ms=0, logs={},
     )  # fmt: skip
-    with pytest.raises(RemoteDamaged, match=r"another version of kawal \(format 2"):
+    with pytest.raises(RemoteDamaged, match=r"another version of kawal \(format 3"):
         open_cut(seal(cut), "k")
 
 

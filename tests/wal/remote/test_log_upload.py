@@ -6,6 +6,7 @@ import pytest
 
 from tests.wal.remote.copies import Node, bodies, restored
 from tests.wal.stores import OPTIONS, open_store
+from wal.checkpoint import own_checkpoint
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import StoreAway
 from wal.remote.log_upload import Budget
@@ -93,3 +94,39 @@ def test_a_chunk_of_a_round_that_failed_later_is_no_orphan() -> None:
         bodies(open_store(restored(node.objects)).open_vnode("default", 0, now_ms=0, options=OPTIONS))
         == [b"x" * 20_000] * 6
     )
+
+
+def test_a_newer_checkpoint_of_the_same_size_takes_the_place_of_the_one_before() -> None:
+    node = Node(MemoryObjects())
+    found = []
+    for _ in range(3):
+        node.append(b"x" * 100)
+        node.log.storage[1].checkpoint_wanted = True
+        node.commit(node.log)
+        node.round()
+        assert node.uploader.cut is not None
+        stored = node.uploader.cut.logs["default/vnode-0"].checkpoint
+        assert stored is not None
+        checkpoint = own_checkpoint(node.objects.read(f"cluster/default/vnode-0/{stored.name}").data, "log")
+        assert checkpoint is not None
+        found.append((stored.size_bytes, stored.crc, checkpoint.sequence))
+    sizes, crcs, sequences = zip(*found, strict=True)
+    assert len(set(sizes[1:])) == len(set(crcs)) == 1, "neither size nor CRC tells them apart"
+    assert sequences == tuple(sorted(set(sequences)))
+
+
+def test_a_copy_after_retention_is_restored_with_the_checkpoint_that_let_segments_go() -> None:
+    node = Node(MemoryObjects())
+    written = [b"y" * 20_000 + b"%02d" % number for number in range(20)]
+    for number, body in enumerate(written):
+        node.append(body)
+        if number % 4 == 3:
+            node.log.set_log_start(7, number - 1)
+            for _ in range(2):
+                node.log.storage[1].checkpoint_wanted = True
+                node.commit(node.log)
+            node.log.retire_segments()
+            node.commit(node.log)
+            node.round()
+            log = open_store(restored(node.objects)).open_vnode("default", 0, now_ms=0, options=OPTIONS)
+            assert bodies(log) == written[number - 1 : number + 1]

@@ -8,7 +8,7 @@ from crc32c import crc32c
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import StoreAway
 from wal.remote.formats import RemoteSegment
-from wal.remote.proof import PIECE_BYTES, has_its_bytes
+from wal.remote.proof import PIECE_BYTES, ProofReads, has_its_bytes
 
 
 def stored(data: bytes) -> tuple[MemoryObjects, RemoteSegment]:
@@ -35,6 +35,14 @@ def test_an_object_that_is_missing_is_not() -> None:
     objects, segment = stored(b"x")
     objects.remove("a")
     assert not has_its_bytes(objects, "a", segment)
+
+
+def test_what_was_read_is_counted_also_when_the_store_gave_no_answer() -> None:
+    objects, segment = stored(b"x" * 1_000)
+    reads = ProofReads(objects, 1_500)
+    assert (reads.prove("a", segment), reads.are_over) == (True, False)
+    objects.hook = lambda _: ObjectFault.AWAY
+    assert (reads.prove("a", segment), reads.are_over, reads.read_bytes) == (None, True, 2_000)
 
 
 def test_a_store_that_is_away_proves_nothing_either_way() -> None:

@@ -13,13 +13,15 @@ from wal.errors import NotUsable
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.memory_objects import MemoryObjects
+from wal.remote.formats import RemoteDamaged
 from wal.remote.restore import RemoteRestore, clusters_in
-from wal.store import MARKER
+from wal.store_marker import MARKER
 
 
 def copied() -> MemoryObjects:
     """Return a store with the copy of some segments."""
     node = Node(MemoryObjects())
+    node.record(b"catalogue")
     node.append(*[b"x" * 20_000] * 6)
     node.round()
     return node.objects
@@ -30,6 +32,14 @@ def test_the_clusters_of_a_prefix_are_those_with_a_cut() -> None:
     objects.create("other/cut", b"")
     objects.create("deep/er/cut", b"")
     assert clusters_in(objects) == ["cluster", "other"]
+
+
+def test_a_copy_without_its_cut_is_found_and_told() -> None:
+    objects = copied()
+    objects.remove("cluster/cut")
+    assert clusters_in(objects) == ["cluster"]
+    with pytest.raises(RemoteDamaged, match="memory/cluster/cut: the object is missing"):
+        restored(objects)
 
 
 def test_a_cluster_without_a_copy_is_refused() -> None:

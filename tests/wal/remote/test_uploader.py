@@ -349,20 +349,30 @@ def test_a_segment_that_the_log_does_not_have_any_more_is_garbage_without_a_loca
     assert gone not in node.objects.objects
 
 
-def test_the_only_copy_of_a_segment_outlives_the_loss_of_what_led_to_it() -> None:
+def test_a_copy_without_its_cut_is_named_and_left_as_it_is() -> None:
     node, views, _ = node_with_segments_elsewhere()
-    keys = [record.key for record in views["default/vnode-0"].remote.values()]
-    node.objects.objects.pop(f"cluster/{CUT}")
+    cut = node.objects.objects.pop(f"cluster/{CUT}")
+    left = dict(node.objects.objects)
+    for uploader in (successor_of(node), node.uploader):
+        node.append(b"more")
+        with pytest.raises(RemoteDamaged, match="memory/cluster/cut: the object is missing"):
+            uploader.take_over(views, 2)
+    with pytest.raises(RemoteDamaged, match="memory/cluster/cut: the object is missing"):
+        restored(node.objects)
+    assert node.objects.objects == left
+    node.objects.objects[f"cluster/{CUT}"] = cut
     again = successor_of(node)
-    again.take_over(views, 2)
-    report = again.round(views, budget_bytes=1 << 30, now_ms=2)
-    assert report.segments_missing == 2
-    assert "the segment left the disk" in report.problem
-    orphans = again.sweep(2)
-    assert orphans
-    assert not set(orphans) & set(keys)
-    again.clean(1 << 40, count=1_000)
-    assert set(keys) <= set(node.objects.objects)
+    again.take_over(views, 3)
+    assert again.round(views, budget_bytes=1 << 30, now_ms=3).segments_missing == 0
+
+
+def test_a_cut_that_is_removed_under_a_process_is_not_taken_for_another_process() -> None:
+    node, _, _ = node_with_segments_elsewhere()
+    node.append(b"more")
+    del node.objects.objects[f"cluster/{CUT}"]
+    for _ in range(2):
+        with pytest.raises(RemoteDamaged, match="memory/cluster/cut: the object is missing"):
+            node.round()
 
 
 def test_a_copy_whose_newest_segment_has_no_local_file_is_known_by_its_salt() -> None:

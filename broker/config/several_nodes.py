@@ -1,0 +1,113 @@
+"""The features that need what only one process has: a cluster of several nodes refuses them, with a sentence.
+
+They read the records, the members or the progress of partitions that may be another node's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from broker.config.config import Config
+from broker.config.config_keys import ConfigError
+from broker.config.kawal_topic_keys import QUEUE_LENGTH_KEY, ROUTING_KEY
+from broker.config.queue_keys import ANSWERS_TOPIC, MEMBER_RECORDS
+from broker.config.split_keys import DISABLED, MODE_KEY
+from broker.errors import RequestError
+from protocol.error_codes import ErrorCode
+from wal.errors import StoreError
+
+
+class Refusal(NamedTuple):
+    """A setting that several nodes do not have, and the value that all of them have."""
+
+    allowed: str
+    why: str
+
+
+_TOLD_BY_ONE: Final = "each node would tell of its own partitions alone"
+_POLLS: Final = "the node that leads a partition does not know the members of groups that another coordinates"
+_RECORDS: Final = "a node does not know the records that a member has at other nodes"
+_ANSWERS: Final = "a node does not read the partitions of the topic that another leads"
+_HOLDS: Final = "a node does not know the progress of groups that another coordinates"
+
+SERVER: Final[dict[str, Refusal]] = {
+    "kawal.audit.file": Refusal("", _TOLD_BY_ONE),
+    "kawal.audit.topic": Refusal("false", _TOLD_BY_ONE),
+    "kawal.ledgers.topic": Refusal("false", _TOLD_BY_ONE),
+    "kawal.storage.state.topic": Refusal("false", _TOLD_BY_ONE),
+    "kawal.remote.store": Refusal("", "the copy in an object store is made by one process"),
+}
+"""Settings of the server, which does not start with them."""
+
+TOPICS: Final[dict[str, Refusal]] = {
+    MODE_KEY.name: Refusal(DISABLED, "the partitions that a split makes may be another node's"),
+    ROUTING_KEY.name: Refusal("any", "a node does not know what producers have written to others"),
+    QUEUE_LENGTH_KEY.name: Refusal("-1", "the records of partitions that another node leads are not counted"),
+}
+"""Configurations of topics."""
+
+GROUPS: Final[dict[str, Refusal]] = {
+    "kawal.consume.excluded": Refusal("false", _POLLS),
+    "kawal.min.poll.rows": Refusal("0", _POLLS),
+    "kawal.enable.batch.meta": Refusal("false", _POLLS),
+    "kawal.snapshot.enable": Refusal("false", _POLLS),
+    "kawal.max.poll.interval.ms": Refusal("0", "the coordinator does not see what members fetch elsewhere"),
+    MEMBER_RECORDS: Refusal("0", _RECORDS),
+    ANSWERS_TOPIC: Refusal("", _ANSWERS),
+    "kawal.retention.important": Refusal("false", _HOLDS),
+    "kawal.retention.important.topics": Refusal("", _HOLDS),
+    "kawal.retention.availability.ms": Refusal("0", _HOLDS),
+}
+"""Configurations of groups."""
+
+QUEUES: Final = "several nodes do not show queues: each knows only the records of partitions that it leads"
+
+SPLITS: Final = f"a cluster of several nodes splits no partition: {TOPICS[MODE_KEY.name].why}"
+
+
+def check(settings: Mapping[str, str], refusals: Mapping[str, Refusal]) -> None:
+    """Check that settings, of a topic or of a group, have none that several nodes do not have.
+
+    Raises: RequestError(INVALID_CONFIG).
+    """
+    for name, text in settings.items():
+        refused = refusals.get(name)
+        if refused is not None and text != refused.allowed:
+            why = f"a cluster of several nodes does not have it: {refused.why}"
+            raise RequestError(ErrorCode.INVALID_CONFIG, str(ConfigError(name, text, why)))
+
+
+def check_places(is_assigned: bool) -> None:
+    """Check that a client does not say on which nodes partitions are to be.  Raises: RequestError."""
+    if is_assigned:
+        why = "in a cluster of several nodes the server alone decides which of them has a partition"
+        raise RequestError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+
+
+def check_server(config: Config, count: int) -> None:
+    """Check that this many nodes can have these settings of the server.  Raises: StoreError."""
+    if count == 1:
+        return
+    for name, refused in SERVER.items():
+        value = config.value(name)
+        if value not in (None, False, ""):
+            raise StoreError(f"{name} cannot be set with several workers: {refused.why}")
+
+
+def check_known(
+    count: int, topics: Mapping[str, Mapping[str, str]], groups: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Check that this many nodes can have the topics and groups of these names, with their settings.
+
+    They may have been made by one node.  Raises: StoreError.
+    """
+    if count == 1:
+        return
+    for kind, named, refusals in (("topic", topics, TOPICS), ("group", groups, GROUPS)):
+        for name, settings in named.items():
+            try:
+                check(settings, refusals)
+            except RequestError as error:
+                text = f"{kind} {name!r} cannot be served by several workers: {error.message}"
+                raise StoreError(text) from error

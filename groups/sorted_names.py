@@ -1,0 +1,41 @@
+"""The names of the topics that a member wants, sorted and encoded before the group hears of them.
+
+A member may name 20,000: a thread sorts them when it has decoded the request, and makes the bytes in which
+they stand in the member's record, which together took 12 ms of the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from protocol.primitives import ReadyStrings
+
+READY_NAMES_MIN: Final = 500
+"""Fewer are sorted and encoded in no time."""
+
+
+class SortedNames(tuple[str, ...]):
+    """Names in order, each once; their bytes are there until they are written for the first time."""
+
+    ready: ReadyStrings | None = None
+
+
+def sorted_names(names: Collection[str]) -> tuple[str, ...]:
+    """Return the names in order, each once; of many with their bytes."""
+    if isinstance(names, SortedNames):
+        return names
+    if len(names) < READY_NAMES_MIN:
+        # A set would lose the order of names that are sorted already.
+        return tuple(sorted(dict.fromkeys(names)))
+    found = SortedNames(sorted(set(names)))
+    found.ready = ReadyStrings(found)
+    return found
+
+
+def to_write(names: Iterable[str]) -> list[str]:
+    """Return the names for a record, those of `sorted_names` with their bytes, which are kept no longer."""
+    if isinstance(names, SortedNames) and names.ready is not None:
+        ready, names.ready = names.ready, None
+        return ready
+    return list(names)

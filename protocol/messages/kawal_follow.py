@@ -1,0 +1,41 @@
+"""KawalFollow (30008): the records of the catalogue, and leader epochs, for other nodes of its cluster."""
+
+from __future__ import annotations
+
+from protocol.api_keys import ApiKey
+from protocol.wire import ArrayOf, Bytes, Int16, Int32, Int64, message, wire
+
+
+@message(api=ApiKey.KAWAL_FOLLOW, versions="0", flexible="0+", hot=True)
+class KawalFollowRequest:
+    """A request for the records from `version` on; it waits for some, up to `max_wait_ms`.
+
+    Source: Kawal's own.
+    """
+
+    version: int = wire(Int64, default=-1)
+    """-1: records that make up the whole catalogue as it is now."""
+    max_wait_ms: int = wire(Int32, default=0)
+    node_id: int = wire(Int32, default=-1)
+    dropped_version: int = wire(Int64, default=-1)
+    """The version before which all topics were deleted whose streams are gone from the node's logs."""
+    next_stream: int = wire(Int64, default=0)
+    """Above every stream in the node's logs, which may know more than the catalogue after a repair."""
+    next_producer_id: int = wire(Int64, default=0)
+    """Above every producer id in them."""
+    leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
+    """The leader epochs of all nodes, as far as they are known, and the node's own: others end the wait."""
+
+
+@message(api=ApiKey.KAWAL_FOLLOW, versions="0", flexible="0+", hot=True)
+class KawalFollowResponse:
+    """Records, in order, and the version from which to go on.
+
+    Source: as for the request.
+    """
+
+    error_code: int = wire(Int16, default=0)
+    next_version: int = wire(Int64, default=-1)
+    records: list[bytes] = wire(ArrayOf(Bytes))
+    leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
+    """The leader epochs of all nodes, in the order of their ids; -1 for one that has not told it."""

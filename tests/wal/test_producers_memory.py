@@ -1,0 +1,177 @@
+"""The memory of a vnode's producers: what is counted, and those that are forgotten when it is full."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from tests.wal.logs import stamp
+from tests.wal.test_producers import append, expire_all
+from wal.options import LogOptions
+from wal.producers import (
+    LOOKED_AT_MAX,
+    NEW,
+    PRODUCER_BYTES,
+    STREAM_BYTES,
+    Duplicate,
+    Producers,
+    TransactionMarker,
+)
+
+FIRST_BYTES = STREAM_BYTES + PRODUCER_BYTES
+DAY_MS = 24 * 3600 * 1000
+
+
+def known(producers: Producers, stream_id: int) -> list[int]:
+    return [each.producer_id for each in producers.of(stream_id).describe()]
+
+
+def test_producers_of_ever_more_streams_take_no_more_memory_than_they_may() -> None:
+    producers = Producers(bytes_max=100 * FIRST_BYTES)
+    for stream_id in range(1_000):
+        append(producers, stream_id, stamp(0), offset=0, now_ms=stream_id)
+        assert producers.size_bytes <= 101 * FIRST_BYTES
+    assert known(producers, 0) == []
+    assert known(producers, 999) == [7]
+
+
+def test_ever_more_producers_of_many_streams_take_no_more_memory_than_they_may() -> None:
+    producers = Producers(bytes_max=200 * FIRST_BYTES)
+    for now_ms in range(50):
+        for stream_id in range(100):
+            append(producers, stream_id, stamp(0, producer=now_ms), offset=now_ms, now_ms=now_ms)
+    assert producers.size_bytes <= 201 * FIRST_BYTES
+    assert all(known(producers, stream_id)[-1] == 49 for stream_id in range(100))
+
+
+def test_a_producer_that_writes_now_and_then_is_remembered_however_many_others_come() -> None:
+    producers = Producers(bytes_max=100 * FIRST_BYTES)
+    for now_ms in range(2_000):
+        append(producers, 1_000 + now_ms, stamp(0), offset=0, now_ms=now_ms)
+        if now_ms % 20 == 0:
+            append(producers, 1, stamp(now_ms // 20, producer=1), offset=now_ms // 20, now_ms=now_ms)
+    assert producers.of(1).check(stamp(99, producer=1)) == Duplicate(99, 99, 990)
+
+
+def test_a_producer_with_an_open_transaction_is_not_forgotten_for_lack_of_memory() -> None:
+    producers = Producers(bytes_max=10 * FIRST_BYTES)
+    append(producers, 1, stamp(0, producer=1, transactional=True), offset=0)
+    for now_ms in range(1, 100):
+        append(producers, 1 + now_ms, stamp(0), offset=0, now_ms=now_ms)
+    assert known(producers, 1) == [1]
+    producers.ended(1, TransactionMarker(1, 0, 0, True), offset=1, now_ms=100)
+    for now_ms in range(101, 200):
+        append(producers, 1 + now_ms, stamp(0), offset=0, now_ms=now_ms)
+    assert known(producers, 1) == []
+
+
+def test_one_append_looks_at_a_few_streams_however_many_have_open_transactions() -> None:
+    producers = Producers(bytes_max=FIRST_BYTES)
+    for stream_id in range(10 * LOOKED_AT_MAX):
+        append(producers, stream_id, stamp(0, transactional=True), offset=0)
+    asked: list[int] = []
+
+    class Watched(dict[int, object]):
+        def get(self, key: int, default: object = None) -> object:
+            asked.append(key)
+            return super().get(key, default)
+
+    producers._streams = Watched(producers._streams)  # type: ignore[assignment]
+    producers.appended(5_000, stamp(0), base_offset=0, timestamp_ms=0, now_ms=9)
+    assert len(asked) <= LOOKED_AT_MAX + 1
+
+
+def test_what_was_forgotten_for_lack_of_memory_is_taken_back_with_the_append_that_caused_it() -> None:
+    producers = Producers(bytes_max=FIRST_BYTES)
+    append(producers, 1, stamp(4, producer=1), offset=0, now_ms=1)
+    producers.durable(producers.token)
+    append(producers, 2, stamp(0, producer=2), offset=1, now_ms=2)
+    assert known(producers, 1) == []
+    producers.revert()
+    assert producers.of(1).check(stamp(4, producer=1)) == Duplicate(0, 0, 0)
+
+
+def test_refused_batches_of_producers_in_many_streams_are_not_kept_without_bound() -> None:
+    producers = Producers(bytes_max=10 * FIRST_BYTES)
+    for now_ms in range(100):
+        producers.refused(now_ms, stamp(0), now_ms=now_ms)
+    assert producers.size_bytes <= 11 * FIRST_BYTES
+
+
+def test_markers_of_producers_in_many_streams_are_not_kept_without_bound() -> None:
+    producers = Producers(bytes_max=10 * FIRST_BYTES)
+    for now_ms in range(100):
+        producers.ended(now_ms, TransactionMarker(7, 0, 0, True), offset=0, now_ms=now_ms)
+    assert producers.size_bytes <= 11 * FIRST_BYTES
+
+
+def test_what_expires_is_dropped_or_replaced_counts_no_more() -> None:
+    producers = Producers()
+    for stream_id in range(5):
+        append(producers, stream_id, stamp(0), offset=0)
+    append(producers, 0, stamp(0, producer=8), offset=1, now_ms=DAY_MS)
+    producers.drop_stream(1)
+    producers.drop_stream(77)
+    assert producers.size_bytes == 4 * FIRST_BYTES + PRODUCER_BYTES
+    assert expire_all(producers, DAY_MS + 1) == 4
+    assert producers.size_bytes == FIRST_BYTES
+    producers.durable(producers.token)
+    restored = Producers()
+    restored.restore(producers.snapshot())
+    assert restored.size_bytes == FIRST_BYTES
+
+
+def test_changed_limits_take_effect_with_the_next_batch() -> None:
+    producers = Producers()
+    for stream_id in range(10):
+        append(producers, stream_id, stamp(0), offset=0)
+    producers.configure(LogOptions(producers_bytes_max=5 * FIRST_BYTES))
+    append(producers, 10, stamp(0), offset=0, now_ms=1)
+    assert producers.size_bytes <= 5 * FIRST_BYTES
+    assert producers.of(10).check(stamp(1)) == NEW
+
+
+@pytest.mark.parametrize(("streams", "each"), [(5_000, 1), (2_000, 4), (50, 200)])
+@pytest.mark.parametrize("batches", [1, 5])
+def test_what_is_counted_is_about_what_it_takes(streams: int, each: int, batches: int) -> None:
+    tracemalloc.start()
+    try:
+        producers = filled(streams, each, batches)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * taken < producers.size_bytes < 1.8 * taken
+
+
+def filled(streams: int, each: int, batches: int) -> Producers:
+    """Return the producers of some streams, each of which has written some batches."""
+    producers = Producers()
+    for number in range(batches):
+        for stream_id in range(streams):
+            for producer in range(1_000, 1_000 + each):
+                append(producers, stream_id, stamp(number, producer=producer), offset=number)
+    producers.durable(producers.token)
+    return producers
+
+
+def test_a_log_that_has_forgotten_producers_says_so_of_every_stream() -> None:
+    producers = Producers(bytes_max=10 * FIRST_BYTES)
+    append(producers, 1, stamp(0), offset=0)
+    assert not producers.is_full(1)
+    for now_ms in range(20):
+        append(producers, 10 + now_ms, stamp(0), offset=0, now_ms=now_ms)
+    assert producers.forgotten > 0
+    for stream_id in range(40):
+        producers.drop_stream(stream_id)
+    assert producers.is_full(1)
+
+
+def test_a_log_that_was_full_before_a_start_may_have_forgotten_producers() -> None:
+    before = Producers()
+    for stream_id in range(10):
+        append(before, stream_id, stamp(0), offset=0)
+    before.durable(before.token)
+    producers = Producers(bytes_max=10 * FIRST_BYTES)
+    producers.restore(before.snapshot())
+    assert producers.is_full(99)

@@ -1,0 +1,66 @@
+"""The marker of a data directory: what is written is read, and anything else is refused with a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from wal.errors import MetadataLost, NotUsable, UnknownFormat
+from wal.memory_disk import MemoryDisk
+from wal.store_marker import (
+    MARKER,
+    NEWEST_FORMAT,
+    STORE_FORMAT,
+    TIERED_FORMAT,
+    StoreIdentity,
+    marker_format,
+    raise_format,
+    read_marker,
+    write_marker,
+)
+from wal.whole_files import replace_file
+
+IDENTITY = StoreIdentity(cluster_id="c" * 22, node_id=3, secret="ab" * 16)
+PATH = f"data/{MARKER}"
+
+
+@pytest.fixture
+def disk() -> MemoryDisk:
+    disk = MemoryDisk()
+    disk.make_directory("data")
+    return disk
+
+
+def put(disk: MemoryDisk, content: bytes) -> None:
+    replace_file(disk, "data", MARKER, content, temporary=f"{MARKER}.tmp")
+
+
+def test_a_marker_is_read_as_it_was_written(disk: MemoryDisk) -> None:
+    write_marker(disk, "data", IDENTITY)
+    assert read_marker(disk, PATH) == IDENTITY
+    assert marker_format(disk, PATH) == STORE_FORMAT
+
+
+def test_a_raised_format_keeps_the_identity(disk: MemoryDisk) -> None:
+    write_marker(disk, "data", IDENTITY)
+    raise_format(disk, "data", IDENTITY)
+    assert (marker_format(disk, PATH), read_marker(disk, PATH)) == (TIERED_FORMAT, IDENTITY)
+
+
+def test_a_newer_format_is_refused_by_name(disk: MemoryDisk) -> None:
+    put(disk, json.dumps({"format": NEWEST_FORMAT + 1}).encode())
+    with pytest.raises(UnknownFormat, match=f"format {NEWEST_FORMAT + 1}"):
+        read_marker(disk, PATH)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": 4}', b"\xff"])
+def test_anything_else_is_not_a_marker(disk: MemoryDisk, content: bytes) -> None:
+    put(disk, content)
+    with pytest.raises((MetadataLost, UnknownFormat)):
+        read_marker(disk, PATH)
+
+
+def test_a_missing_marker_cannot_be_read(disk: MemoryDisk) -> None:
+    with pytest.raises(NotUsable, match="cannot be read"):
+        read_marker(disk, PATH)

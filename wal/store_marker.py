@@ -1,0 +1,99 @@
+"""The marker of a data directory, `kawal.json`: its format, and its identity.
+
+The marker is written last: with it the directory counts as complete.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from wal.disk import Disk
+from wal.disk_errors import DiskError
+from wal.errors import MetadataLost, NotUsable, UnknownFormat
+from wal.whole_files import read_file, replace_file
+
+STORE_FORMAT = 4
+"""The format of a data directory; any change that an older program would misunderstand raises it.
+
+1   segments of format 1
+2   also segments of format 2, which may hold compaction's copies
+3   also meta entries and checkpoints with named producers
+4   also with ledgers and marks
+"""
+
+TIERED_FORMAT = 5
+"""The format of a directory of which segments may be in the object store alone (wal.remote_record).
+
+It is set before the first of them leaves the disk: an older program would take such segments for lost.
+"""
+
+NEWEST_FORMAT = TIERED_FORMAT
+"""The newest format that this program reads."""
+
+OLDER_FORMATS = (1, 2, 3)
+"""Formats that the first start raises to `STORE_FORMAT`, by the marker alone: the files are read as they
+are. From then on older programs refuse the directory."""
+
+MARKER = "kawal.json"
+MARKER_TEMPORARY = "kawal.json.tmp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreIdentity:
+    """The identity of a data directory: given when it is made, read from then on."""
+
+    cluster_id: str
+    node_id: int
+    secret: str
+    """Hex digits from a random source: it salts the checksums, so that no client can forge a frame."""
+
+
+def raise_format(disk: Disk, path: str, identity: StoreIdentity) -> None:
+    """Have older programs refuse the directory from now on, durably: segments leave its disk.
+
+    Threads may call it.  Raises: as `read_marker`; DiskError.
+    """
+    if marker_format(disk, f"{path}/{MARKER}") < TIERED_FORMAT:
+        write_marker(disk, path, identity, version=TIERED_FORMAT)
+
+
+def write_marker(disk: Disk, path: str, identity: StoreIdentity, *, version: int = STORE_FORMAT) -> None:
+    """Write the marker durably: from then on the directory counts as complete.  Raises: DiskError."""
+    content = {"format": version, **asdict(identity)}
+    data = json.dumps(content, indent=2).encode() + b"\n"
+    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
+
+
+def read_marker(disk: Disk, marker: str) -> StoreIdentity:
+    """Return the directory's identity from its marker.  Raises: NotUsable, MetadataLost, UnknownFormat."""
+    return _read_marker(disk, marker)[1]
+
+
+def marker_format(disk: Disk, marker: str) -> int:
+    """Return the format in a marker.  Raises: as `read_marker`."""
+    return _read_marker(disk, marker)[0]
+
+
+def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
+    try:
+        data = read_file(disk, marker)
+    except DiskError as error:
+        raise NotUsable(f"{marker}: cannot be read: {error}; check permissions") from error
+    try:
+        content = json.loads(data)
+        version = content["format"]
+        if type(version) is int and version in (*OLDER_FORMATS, STORE_FORMAT, NEWEST_FORMAT):
+            return version, StoreIdentity(
+                cluster_id=str(content["cluster_id"]),
+                node_id=int(content["node_id"]),
+                secret=str(content["secret"]),
+            )
+    except (ValueError, KeyError, TypeError) as error:
+        raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error
+    is_newer = type(version) is int and version > NEWEST_FORMAT
+    known = ", ".join(map(str, (*OLDER_FORMATS, STORE_FORMAT, NEWEST_FORMAT)))
+    raise UnknownFormat(
+        f"{marker}: the data directory has format {version!r}, but this version of kawal reads {known}; "
+        f"use the version that wrote it{' or a newer one' if is_newer else ''}"
+    )
