@@ -121,12 +121,14 @@ class Program:
 def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Start a program; a kernel that could not fill a page of it is asked again.
 
-    execve answers EFAULT, and no better error, when the last page of the program's data could not be read just then.
-    One start in many thousands met it, on a machine with three times as much to do as it has cores.
+    execve answers EFAULT, and no better error, when the last page of the program's data could not be read
+    just then.  One start in many thousands met it, on a machine with more to do than it has cores.
     """
     for left in reversed(range(STARTS)):
         try:
-            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+            return subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+            )
         except OSError as error:
             if error.errno != errno.EFAULT or not left:
                 raise
