@@ -198,8 +198,7 @@ class Bench:
 
     def derive_plan(self, tuned: dict[str, str]) -> None:
         """Evaluate the query with the gateway's plan, on the records as jobs hand them to it."""
-        records = self.read(tuned).select(*(name for name in rows.CARRIED if name != "headers"))
-        made = rows.mapped(records, rows.chained(rows.readers(VIEW)), records.schema)
+        made = rows.parse(self.read(tuned), VIEW, TOPIC)
         made.select("value").write.format("noop").mode("overwrite").save()
 
     def derive_small(self, tuned: dict[str, str]) -> None:

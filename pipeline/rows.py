@@ -32,18 +32,22 @@ CARRIED = ("key", "value", "headers", "topic", "partition", "offset", "timestamp
 """The source's columns that later steps may ask for, and that Python workers are therefore sent."""
 
 
-def parse(records: DataFrame, shape: Shape) -> DataFrame:
+def parse(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
-    fits.
+    fits.  `topic` is the one that all records are of, if there is only one.
 
     Of the source's columns only those stay that rows, or the quarantine, are made of: each costs time on the
-    way to a Python worker and back.
+    way to a Python worker and back; the name of a single topic is added afterwards.
     """
     kinds = ["timestampType"] if "timestamp_type" in shape.coordinates else []
-    records = records.select(*(name for name in (*CARRIED, *kinds) if name in records.columns))
     functions = readers(shape)
+    spared = {"topic"} if functions and topic else set()
+    names = [name for name in (*CARRIED, *kinds) if name in records.columns and name not in spared]
+    records = records.select(*names)
     if functions:
         records = mapped(records, chained(functions), _parsed_schema(records.schema, shape))
+    if spared:
+        records = records.withColumn("topic", F.lit(topic))
     return records.withColumn(REASON, F.lit(None).cast("string")) if shape.mode == "raw" else records
 
 

@@ -171,7 +171,9 @@ class Land:
         batch_folder = self.places.staging / "batch"
         batch_folder.mkdir(parents=True)
         seen, judged = Observation(), Observation()
-        parsed = rows.parse(records.observe(seen, *self._counts()), self.shape)
+        topics = {held.topic for held in ranges}
+        only = topics.pop() if len(topics) == 1 else ""
+        parsed = rows.parse(records.observe(seen, *self._counts()), self.shape, only)
         layout = Layout(
             partition_by=self.shape.partition_by,
             keeps_columns=self.job.sink.kind == "iceberg",

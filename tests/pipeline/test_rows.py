@@ -54,6 +54,21 @@ def test_a_bad_row_names_its_reason_and_is_kept_apart_by_topic_partition(spark: 
     assert (row[STAGED_TOPIC], row[STAGED_PARTITION]) == ("t", 3)
 
 
+def test_the_name_of_a_single_topic_need_not_go_to_the_workers_to_be_on_every_row(spark: Any) -> None:
+    shape = lake_shape("a bigint")
+    source = records(spark, [b'{"a":1}', b'{"a":"x"}'])
+    sent, named = parse(source, shape), parse(source.drop("topic"), shape, "t")
+    assert sorted(named.columns) == sorted(sent.columns)
+    assert good_rows(named, shape).collect() == good_rows(sent, shape).collect()
+    assert bad_rows(named).collect() == bad_rows(sent).collect()
+
+
+def test_a_topic_that_is_named_stays_what_it_is_where_no_worker_reads(spark: Any) -> None:
+    shape = lake_shape(schema={"mode": "raw"})
+    [row] = good_rows(parse(records(spark, [b"{}"]), shape, "t"), shape).collect()
+    assert (row.topic, row.offset) == ("t", 0)
+
+
 def test_every_row_carries_where_it_comes_from(spark: Any) -> None:
     [row], _ = rows_of(spark, [b"{}"])
     assert (row.key, row.topic, row.partition, row.offset) == ("0", "t", 0, 0)
