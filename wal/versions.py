@@ -194,11 +194,7 @@ def end_of_frames_with(state: LogState, wanted: Callable[[int], bool]) -> int:
             return later.base_version
         later = segment
         index = index_of(state, segment)
-        newest = -1
-        # A segment may have 100,000 streams: few of them are newer than all before, and asked about.
-        for stream_id, version in index.newest_versions():
-            if version > newest and wanted(stream_id):
-                newest = version
+        newest = index.newest_with(wanted)
         if newest >= 0:
             return _frame_at(state, segment, index, index.frame_of(newest)).next_version
     return state.segments.all[0].base_version if state.segments.all else state.written_version
@@ -303,6 +299,16 @@ def version_of(state: LogState, stream: Stream, offset: int) -> int | None:
             ):
                 return entry.version + offset - entry.base_offset
         return None
+    return None
+
+
+def extent_version(state: LogState, stream: Stream, offset: int) -> int | None:
+    """Return the version of the first record of the extent that holds an offset, or of the next one.
+
+    None if there is none.  Only indexes are asked.
+    """
+    for _, index, row, _ in extents_from(state, stream, offset):
+        return index.version[row]
     return None
 
 

@@ -92,6 +92,15 @@ class DatabasePartition(FramedTimes):
             return self._only_end
         return self._tail.end() if self._shows_changes else self._tail.data_end()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether its end is that of all that has come."""
+        return self._tail.is_current
+
+    def settle(self) -> WaitingSteps:
+        """Bring its end up to date, with pauses."""
+        yield from self._tail.settle()
+
     # --- reading ---------------------------------------------------------------------------------------
 
     def forget_stale(self) -> None:

@@ -191,6 +191,7 @@ class ScannedPartition(ViewPartition):
 
     def catch_up(self, budget: SliceBudget) -> WaitingSteps:
         """Scan new records and wake the fetches for which enough of them are shown."""
+        yield from self.settle()
         while self.seen < self.high_watermark and self.is_awaited():
             try:
                 found = self._found_at(self.seen)

@@ -88,15 +88,20 @@ class WindowPartition(ViewPartition):
 
         Raises: RequestError, as a lookup by time.
         """
+        yield from self.inner.settle()
         yield from self._look_up(self.host.loop.scheduler.offload)
 
     def _check_bounds(self) -> None:
         """Look the bounds up now, if those that could wait have not."""
-        if not self.is_settled:
+        if not self._are_bounds_known():
             all_here(self._look_up(run_here))
 
     @property
     def is_settled(self) -> bool:
+        """Whether its bounds are known, and the end of what it shows."""
+        return self.inner.is_settled and self._are_bounds_known()
+
+    def _are_bounds_known(self) -> bool:
         """Whether nothing has come since the last look at the times that no record had reached before.
 
         Compaction may have removed the record that a time had led to: all times are looked up again.
@@ -107,7 +112,7 @@ class WindowPartition(ViewPartition):
         return self._checked == self.inner.high_watermark and self._checked_replacements == self._replacements
 
     def _look_up(self, offload: Offload) -> WaitingSteps:
-        if self.is_settled:
+        if self._are_bounds_known():
             return
         checked, replacements = self.inner.high_watermark, self._replacements
         is_replaced = replacements != self._checked_replacements

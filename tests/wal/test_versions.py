@@ -173,6 +173,39 @@ def test_frames_hold_what_arrived_and_know_what_follows(seed: int, *, reopened: 
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_the_version_of_an_extent_is_at_or_before_that_of_each_of_its_records(seed: int) -> None:
+    log, arrived = busy_log(MemoryDisk(), seed)
+    log.append(7, batch(2))
+    log.append(8, batch(1))
+    log.append(7, batch(3))
+    commit(log)
+    for stream_id in {stream_id for _, stream_id, _ in arrived}:
+        for offset in range(log.high_watermark(stream_id)):
+            version, at_most = log.extent_version(stream_id, offset), log.version_of(stream_id, offset)
+            assert version is not None
+            assert at_most is not None
+            assert version <= at_most
+    assert log.extent_version(7, 0) == log.version_of(7, 0)
+    assert log.extent_version(7, 5) is None
+    assert log.extent_version(99, 0) is None
+
+
+def test_to_find_the_newest_frame_of_a_log_of_many_streams_one_is_asked_about() -> None:
+    log = open_log(MemoryDisk())
+    for stream_id in range(500):
+        log.append(stream_id, batch(1))
+    commit(log)
+    asked: list[int] = []
+
+    def wanted(stream_id: int) -> bool:
+        asked.append(stream_id)
+        return True
+
+    assert log.end_of_frames_with(wanted) == log.next_version
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_the_newest_frame_with_a_stream_is_found_and_every_records_version(seed: int) -> None:
     log, _ = busy_log(MemoryDisk(), seed)
     entries = log.read_versions(0, 1 << 30)
