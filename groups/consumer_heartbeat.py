@@ -297,7 +297,11 @@ def _wanted(
     if request.server_assignor is not None:
         changed = replace(changed, assignor=request.server_assignor)
     if request.subscribed_topic_names is not None:
-        changed = replace(changed, topics=sorted_names(request.subscribed_topic_names))
+        topics = sorted_names(request.subscribed_topic_names)
+        if known is not None and known.topics == topics:
+            # What is the same object need not be compared name by name again.
+            topics = known.topics
+        changed = replace(changed, topics=topics)
     if request.subscribed_topic_regex is not None:
         changed = replace(changed, regex=request.subscribed_topic_regex)
     return changed

@@ -16,9 +16,19 @@ READY_NAMES_MIN: Final = 500
 
 
 class SortedNames(tuple[str, ...]):
-    """Names in order, each once; their bytes are there until they are written for the first time."""
+    """Names in order, each once; their bytes are there until they are written for the first time.
+
+    What is asked of all of them again and again is known, too: to visit 19,000 that no cache has takes 3 ms.
+    """
 
     ready: ReadyStrings | None = None
+    chars = 0
+    """The characters of all names."""
+    known_hash = 0
+
+    def __hash__(self) -> int:
+        """Return the hash that a tuple of these names has."""
+        return self.known_hash
 
 
 def sorted_names(names: Collection[str]) -> tuple[str, ...]:
@@ -30,7 +40,14 @@ def sorted_names(names: Collection[str]) -> tuple[str, ...]:
         return tuple(sorted(dict.fromkeys(names)))
     found = SortedNames(sorted(set(names)))
     found.ready = ReadyStrings(found)
+    found.chars = sum(map(len, found))
+    found.known_hash = tuple.__hash__(found)
     return found
+
+
+def chars_of(names: Collection[str]) -> int:
+    """Return the number of characters in all names."""
+    return names.chars if isinstance(names, SortedNames) else sum(map(len, names))
 
 
 def to_write(names: Iterable[str]) -> list[str]:

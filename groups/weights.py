@@ -13,6 +13,7 @@ from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.consumer_member import MemberMetadata
 from groups.memory import ADDRESS_UNKNOWN, ASSIGNED_BYTES, MEMBER_BYTES, NAME_BYTES, GroupMemory
 from groups.record_keys import CurrentKey, MemberKey, RegexKey, TargetKey
+from groups.sorted_names import chars_of
 
 CURRENT_FACTOR: Final = 2
 """A partition that a member has is in its assignment and in the group's table of owners."""
@@ -50,7 +51,7 @@ def metadata_bytes(metadata: MemberMetadata) -> int:
     """Return the memory of what a member of a consumer group says about itself."""
     words = (metadata.client_id, metadata.instance_id, metadata.rack_id, metadata.assignor, metadata.regex)
     # Without a line of Python for each: a member may name 20,000 topics.
-    size = MEMBER_BYTES + _words_bytes(words) + sum(map(len, metadata.topics))
+    size = MEMBER_BYTES + _words_bytes(words) + chars_of(metadata.topics)
     size += NAME_BYTES * len(metadata.topics)
     return size if metadata.classic is None else size + _protocols_bytes(metadata.classic.protocols)
 

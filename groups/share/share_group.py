@@ -168,10 +168,11 @@ class ShareGroup:
 
     def _set_member(self, member_id: str, value: ShareMember | None) -> Undo:
         before = self.members.get(member_id)
-        if before is not None:
-            forget_names(self.names, before.topics)
-        if value is not None:
-            self.names.update(value.topics)
+        if before is None or value is None or before.topics != value.topics:
+            if before is not None:
+                forget_names(self.names, before.topics)
+            if value is not None:
+                self.names.update(value.topics)
         _store(self.members, member_id, value)
         return lambda: _ignore(self._set_member(member_id, before))
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from groups.consumer_heartbeat import _wanted
 from groups.consumer_member import MemberMetadata
 from groups.record_keys import MemberKey
 from groups.records import decode_record, encode_record
-from groups.sorted_names import READY_NAMES_MIN, SortedNames, sorted_names, to_write
+from groups.sorted_names import READY_NAMES_MIN, SortedNames, chars_of, sorted_names, to_write
+from groups.topics import Client
+from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.primitives import ReadyStrings
 
 MANY = [f"t{number}" for number in range(READY_NAMES_MIN)]
@@ -45,3 +48,27 @@ def test_a_members_record_takes_the_bytes_that_were_made_before_and_they_are_kep
 
 def test_few_names_are_written_as_they_are() -> None:
     assert to_write(sorted_names(["b", "a"])) == ["a", "b"]
+
+
+def test_what_is_asked_of_all_names_is_known_without_a_visit_to_each() -> None:
+    """Bug: each heartbeat of a member with 19,000 topics counted and hashed their names, 3 ms each time."""
+    names = sorted_names([*reversed(MANY), "é" * 90])
+    assert isinstance(names, SortedNames)
+    assert chars_of(names) == names.chars == sum(map(len, names)) == chars_of(list(names))
+    assert hash(names) == names.known_hash == hash(tuple(names))
+    assert {names: 1} == {tuple(names): 1}
+
+
+def naming(topics: list[str]) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", member_epoch=0, subscribed_topic_names=topics
+    )
+
+
+def test_a_member_that_names_the_same_topics_keeps_the_names_that_it_had() -> None:
+    client = Client(1, "c", "/h")
+    known = _wanted(naming(MANY), client, None)
+    again = _wanted(naming([*MANY]), client, known)
+    assert again.topics is known.topics
+    fewer = _wanted(naming(MANY[1:]), client, known)
+    assert fewer.topics == sorted_names(MANY[1:])
