@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from compat_tests.overload.measure import gateway_for, http_port_of, loaded, mea
 from compat_tests.overload.memory import LIMIT_MIB, peak_under
 from compat_tests.overload.memory_group import MemoryGroup
 from compat_tests.overload.partitions import measure_partitions
+from compat_tests.overload.processors import Others, process_seconds
 from compat_tests.times import quickest, yardstick_seconds
 from compat_tests.topics import create_topic, delete_topic
 
@@ -54,6 +57,19 @@ QUICK = (
     "wake-ups",
 )
 """Loads that once ended or stopped the server, each in another place."""
+
+
+def test_what_processes_without_a_part_in_a_measurement_take_is_told() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            with_it, without_it = Others([]), Others([busy.pid])
+            time.sleep(2)
+            taken = process_seconds(busy.pid)
+            assert with_it.cores() - without_it.cores() > taken / 2 / 3
+            assert taken > 0
+        finally:
+            busy.kill()
+    assert process_seconds(busy.pid) == 0
 
 
 @pytest.fixture

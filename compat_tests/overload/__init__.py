@@ -10,5 +10,6 @@ wide.py         requests that name very many things                       lookup
 good_client.py  the clients that must not notice
 figures.py      memory, processor time and metrics of the gateway
 measure.py      good clients alone, then beside the load, then alone again
+processors.py   how much of the machine others take, who have no part in it
 partitions.py   50,000 partitions: made, written to at random, killed, ready again
 """

@@ -5,8 +5,9 @@ bars: no end and no error of the server's own, no turn of the event loop above 2
 MiB of memory; and with --alone, on a machine that does nothing else, for each good client at most twice the
 p99 of before, and 100 ms at worst. With --alone a second gateway runs beside it, with good clients of its own
 and without a load: what these notice, too (`beside`: p50, p99 and worst), is the machine's doing, and
-allowed. Exit code 1: a bar is broken.  With --broker kafka the same clients and loads meet Apache Kafka: what
-no broker does is no fault of ours.
+allowed: the bars are twice that. On a machine that others keep busy (`others took`, in processors) these
+times are told, but not judged.  Exit code 1: a bar is broken.  With --broker kafka the same clients and loads
+meet Apache Kafka: what no broker does is no fault of ours.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ def main() -> int:
         if options.json:
             options.json.write_text(json.dumps([figures.as_json() for figures in done], indent=1))
     print(_table(done))
-    return 1 if any(figures.broken or (options.alone and figures.late) for figures in done) else 0
+    judged = (figures.broken or (options.alone and figures.is_quiet and figures.late) for figures in done)
+    return 1 if any(judged) else 0
 
 
 def _options() -> argparse.Namespace:
@@ -177,7 +179,9 @@ def _table(done: list[Figures]) -> str:
 def _verdict(figures: Figures) -> str:
     if figures.broken:
         return f"{len(figures.broken)} broken"
-    return "late" if figures.late else "met"
+    if figures.late:
+        return "late" if figures.is_quiet else "late, machine busy"
+    return "met"
 
 
 def _three(values: list[float]) -> str:

@@ -35,6 +35,7 @@ from compat_tests.overload.good_client import (
 )
 from compat_tests.overload.load import Load
 from compat_tests.overload.memory_group import MemoryGroup
+from compat_tests.overload.processors import Others
 from compat_tests.overload.results import P99_RATIO_MAX, Figures, Times
 from compat_tests.tokens import TOKEN_SETTINGS
 from compat_tests.topics import create_topic
@@ -132,10 +133,13 @@ def measure(
             forget_peak(broker)
             waited_before = broker.process.queued_seconds()
             logged = len(broker.process.output())
+            servers = [server for server in (broker, bystander) if server is not None]
+            others_cores = Others([process.pid, *(server.process.pid for server in servers)])
             loaded_at = time.monotonic()
             _let_go(process)
             figures.did = _end_of(process, figures, within_seconds=seconds + 300)
             over_at = time.monotonic()
+            figures.others_cores = others_cores.cores()
             if broker.process.exit_code is None:
                 figures.waited_for_core = broker.process.queued_seconds() - waited_before
                 figures.memory_peak = peak_memory_of(broker)

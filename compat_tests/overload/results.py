@@ -13,6 +13,9 @@ P99_RATIO_MAX: Final = 2.0
 WORST_MS_MAX: Final = 100.0
 MEMORY_MIB_MAX: Final = 512.0
 
+OTHERS_CORES_MAX: Final = 0.2
+"""The processors that other processes may take beside a measurement on a machine that does nothing else."""
+
 TURNS_SHOWN: Final = 5
 
 
@@ -54,6 +57,8 @@ class Figures:
     """The rounds by themselves, but for those in which a busy machine stopped a process."""
     waited_for_core: float = 0.0
     """Seconds in which the gateway could have run, but other processes did: how busy the machine was."""
+    others_cores: float = 0.0
+    """The processors that processes without a part in the measurement kept busy: on a quiet machine 0.1."""
     memory_before: float = 0.0
     memory_peak: float = 0.0
     memory_after: float = 0.0
@@ -69,6 +74,11 @@ class Figures:
     def turn_ms(self) -> int:
         """The most processor time of a turn of the event loop, if it was over the limit of the watchdog."""
         return self.turns[0].cpu_ms if self.turns else 0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the machine did little else, so that the good clients' times can be judged."""
+        return self.others_cores <= OTHERS_CORES_MAX
 
     @property
     def broken(self) -> list[str]:
@@ -119,7 +129,8 @@ class Figures:
             f"    longest round by itself {self.own_ms:.0f} ms;"
             f" loop {self.loop_ms:.0f} ms before an answer, {len(self.turns)} turns to {self.turn_ms} ms;"
             f" memory {self.memory_before:.0f} -> {self.memory_peak:.0f} -> {self.memory_after:.0f} MiB;"
-            f" normal after {self.seconds_until_normal:.1f} s; waited {self.waited_for_core:.1f} s for a core"
+            f" normal after {self.seconds_until_normal:.1f} s;"
+            f" waited {self.waited_for_core:.1f} s for a core, others took {self.others_cores:.1f} cores"
             + (f"; started again in {self.start_seconds:.1f} s" if self.start_seconds else "")
         )
         lines += [f"    slow: {request}" for request in self.slowest]
