@@ -44,6 +44,31 @@ def find_timestamp(state: LogState, stream: Stream, timestamp_ms: int, from_offs
     return None
 
 
+def next_extent_since(
+    state: LogState, stream: Stream, timestamp_ms: int, from_offset: int
+) -> StreamExtent | int | None:
+    """Return the first extent with data from an offset on that may have a record at or after the time.
+
+    If there is none in the first segment that has any data from there on, return the offset at which to go
+    on; None at the end.  Only indexes are asked, at most those of the segments up to that one.
+    """
+    start = max(from_offset, stream.log_start)
+    for found in slots_from(state, stream, start, since_ms=timestamp_ms):
+        index, rows = found.index, found.rows
+        place = index.place_since(found.stream_id, found.place, timestamp_ms)
+        if place == len(rows):
+            end = index.base[rows[-1]] + index.count[rows[-1]]
+            if end <= start:
+                continue
+            return end
+        row = rows[place]
+        base = max(index.base[row], found.data_start)
+        return StreamExtent(
+            base, index.base[row] + index.count[row], index.size[row], index.max_timestamp[row]
+        )
+    return None
+
+
 def offset_since(state: LogState, stream: Stream, timestamp_ms: int, from_offset: int) -> int:
     """Return the first offset from `from_offset` on whose extent has a record at or after the time.
 

@@ -10,19 +10,15 @@ from wal.ledgers import Ledgers
 from wal.log_view import LogView
 from wal.lookup import (
     StreamExtent,
-    TimeHit,
     bytes_between,
-    find_timestamp,
-    max_timestamp,
-    offset_since,
     stream_extents,
 )
 from wal.named_producers import NamedProducers
 from wal.newest_frames import NewestFrame
 from wal.producers import StreamProducers
 from wal.reader import ReadResult, read
-from wal.state import LogState
 from wal.stream import LOG_STREAM, StreamIds
+from wal.time_reading import TimeReading
 from wal.versions import (
     FrameRef,
     VersionedEntry,
@@ -37,11 +33,8 @@ from wal.versions import (
 )
 
 
-class LogReading:
+class LogReading(TimeReading):
     """The reading half of `VnodeLog`: only visible records, except in `next_offset` and `producers`."""
-
-    def __init__(self, state: LogState) -> None:
-        self._state = state
 
     def next_offset(self, stream_id: int) -> int:
         """Return the stream's log end, the offset of the next batch; 0 for an unknown stream."""
@@ -163,27 +156,6 @@ class LogReading:
         stream = self._state.streams.get(stream_id)
         return [(0, 0), *stream.epochs] if stream is not None else [(0, 0)]
 
-    def find_timestamp(self, stream_id: int, timestamp_ms: int, *, from_offset: int = 0) -> TimeHit | None:
-        """Return the first visible batch at or after `from_offset` with a record at or after `timestamp_ms`.
-
-        The caller searches for the record; if the only ones lie below the log start, it calls again with
-        the batch's `next_offset`.
-        """
-        stream = self._state.streams.get(stream_id)
-        return find_timestamp(self._state, stream, timestamp_ms, from_offset) if stream is not None else None
-
-    def max_timestamp(self, stream_id: int) -> TimeHit | None:
-        """Return the first visible batch with the stream's largest timestamp; None if the stream is empty."""
-        stream = self._state.streams.get(stream_id)
-        found = max_timestamp(self._state, stream) if stream is not None else None
-        return self.find_timestamp(stream_id, found[0], from_offset=found[1]) if found is not None else None
-
-    def largest_timestamp(self, stream_id: int) -> int | None:
-        """Return the stream's largest timestamp, usually without reading a batch; None when it is empty."""
-        stream = self._state.streams.get(stream_id)
-        found = max_timestamp(self._state, stream) if stream is not None else None
-        return found[0] if found is not None else None
-
     def extents(
         self, stream_id: int, from_offset: int = 0, *, may_wait: bool = True
     ) -> Iterator[StreamExtent]:
@@ -209,14 +181,6 @@ class LogReading:
             if extent is None:
                 return
             yield extent
-
-    def offset_since(self, stream_id: int, timestamp_ms: int, *, from_offset: int) -> int:
-        """Return the first offset from `from_offset` on whose extent has a record at or after the time.
-
-        It is the high watermark when there is none. The extent may begin with older records.
-        """
-        stream = self._state.streams.get(stream_id)
-        return offset_since(self._state, stream, timestamp_ms, from_offset) if stream is not None else 0
 
     def bytes_between(self, stream_id: int, start: int, end: int, *, may_wait: bool = True) -> int:
         """Return the total size of the extents from the one with `start` on that end at or below `end`.

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from broker.storage.remote_waits import when_fetched
+from broker.storage.time_search import first_since, newest
 from wal.errors import WalError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.catalogue.topic import Topic
-    from broker.loop.slices import Until
+    from broker.loop.slices import Offload, Until
     from broker.security.quota_rates import TokenBucket
     from broker.storage.vnode import Vnode
     from wal.lookup import TimeHit
@@ -116,19 +116,19 @@ class Partition:
         )
 
     def time_steps(
-        self, timestamp_ms: int, *, from_offset: int
+        self, timestamp_ms: int, *, from_offset: int, offload: Offload
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from an offset on with a record at or after the time.
 
-        Views look into batches for that, in steps; here the index of times leaves nothing to do, but to wait
-        for a batch that is in the object store alone.
+        Views look into batches for that, in steps; here indexes of times tell which one it is.  `offload` has
+        threads read what must come from the disk.
         """
-        find = self.vnode.log.find_timestamp
-        return (yield from when_fetched(lambda: find(self.stream_id, timestamp_ms, from_offset=from_offset)))
+        log = self.vnode.log
+        return first_since(log, self.stream_id, timestamp_ms, from_offset=from_offset, offload=offload)
 
-    def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
+    def newest_steps(self, offload: Offload) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch that has the partition's largest timestamp, in the same way."""
-        return (yield from when_fetched(lambda: self.vnode.log.max_timestamp(self.stream_id)))
+        return newest(self.vnode.log, self.stream_id, offload=offload)
 
     def leader_epoch(self, server_epoch: int) -> int:
         """Return the leader epoch, which clients learn; of most partitions it is the server's."""

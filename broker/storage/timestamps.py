@@ -38,7 +38,9 @@ def first_steps(
     """
     from_offset = partition.log_start
     try:
-        while (hit := (yield from partition.time_steps(timestamp_ms, from_offset=from_offset))) is not None:
+        while (
+            hit := (yield from partition.time_steps(timestamp_ms, from_offset=from_offset, offload=offload))
+        ) is not None:
             steps = timestamp_steps(hit.batch, timestamp_ms, from_offset=from_offset)
             found = yield from _in_threads(steps, offload)
             if found is not None:
@@ -63,7 +65,7 @@ def largest_steps(partition: Partition, offload: Offload) -> Generator[Until | N
     """
     log_start = partition.log_start
     try:
-        hit = yield from partition.newest_steps()
+        hit = yield from partition.newest_steps(offload)
     except (WalError, DiskError) as error:
         raise storage_error(error) from error
     if hit is None:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from broker.loop.slices import Until, WaitingSteps, chunks, in_thread
+from broker.loop.slices import Offload, Until, WaitingSteps, chunks, in_thread
 from broker.storage.timestamps import Hits, newest_of
 from broker.view_topics.opening import FramesRoom, with_opened
 from broker.view_topics.scanned_view import ScannedPartition
@@ -50,7 +50,7 @@ class FramedTimes(ScannedPartition):
         yield from ()
 
     def time_steps(
-        self, timestamp_ms: int, *, from_offset: int
+        self, timestamp_ms: int, *, from_offset: int, offload: Offload
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from a version on with a record at or after the time."""
         end = self.high_watermark
@@ -93,7 +93,7 @@ class FramedTimes(ScannedPartition):
             return None
         return (yield from self.vnode.log.first_frame_since(self._owners.owns, timestamp_ms, from_version))
 
-    def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
+    def newest_steps(self, offload: Offload) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch with the largest timestamp that the view shows."""
         log = self.vnode.log
         times: list[int] = []
@@ -103,7 +103,7 @@ class FramedTimes(ScannedPartition):
             yield None
         if not times:
             return None
-        hit = yield from self.time_steps(max(times), from_offset=self.log_start)
+        hit = yield from self.time_steps(max(times), from_offset=self.log_start, offload=offload)
         if hit is not None:
             return hit
         # The newest record may be undecided or aborted.

@@ -177,12 +177,12 @@ class WindowPartition(ViewPartition):
         return self._end is not None and self.inner.high_watermark >= self._end
 
     def time_steps(
-        self, timestamp_ms: int, *, from_offset: int
+        self, timestamp_ms: int, *, from_offset: int, offload: Offload
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch from an offset on with a shown record at or after the time."""
         from_offset = max(from_offset, self.begin)
         while True:
-            hit = yield from self.inner.time_steps(timestamp_ms, from_offset=from_offset)
+            hit = yield from self.inner.time_steps(timestamp_ms, from_offset=from_offset, offload=offload)
             if hit is None or hit.base_offset >= self.high_watermark:
                 return None
             shown = yield from self._shown_of(hit)
@@ -198,13 +198,13 @@ class WindowPartition(ViewPartition):
             return hit
         return (yield from in_thread(self.host.loop.scheduler.offload, lambda: _between(hit, first, end)))
 
-    def newest_steps(self) -> Generator[Until | None, None, TimeHit | None]:
+    def newest_steps(self, offload: Offload) -> Generator[Until | None, None, TimeHit | None]:
         """Return the first batch with the largest timestamp between the bounds.
 
         Extents that lie between the bounds are compared by their metadata; only the batches at the bounds are
         opened, and over a database the newest ones.
         """
-        hit = yield from self.inner.newest_steps()
+        hit = yield from self.inner.newest_steps(offload)
         first, end = self.begin, self.high_watermark
         if hit is not None and first <= hit.base_offset and hit.next_offset <= end:
             return hit
@@ -213,10 +213,12 @@ class WindowPartition(ViewPartition):
         newest, at_bounds = yield from self._extents_between(first, end)
         best: TimeHit | None = None
         if newest is not None:
-            best = yield from self.time_steps(newest.max_timestamp, from_offset=newest.base_offset)
+            best = yield from self.time_steps(
+                newest.max_timestamp, from_offset=newest.base_offset, offload=offload
+            )
         for extent in at_bounds:
             above = -1 if best is None else best.max_timestamp + 1
-            best = (yield from self._newest_in(extent, above)) or best
+            best = (yield from self._newest_in(extent, above, offload)) or best
         return best
 
     def _extents_between(
@@ -240,12 +242,12 @@ class WindowPartition(ViewPartition):
         return newest, at_bounds
 
     def _newest_in(
-        self, extent: StreamExtent, timestamp_ms: int
+        self, extent: StreamExtent, timestamp_ms: int, offload: Offload
     ) -> Generator[Until | None, None, TimeHit | None]:
         """Return the newest of an extent's batches with a record at or after the time."""
         best, from_offset = None, extent.base_offset
         while True:
-            hit = yield from self.time_steps(timestamp_ms, from_offset=from_offset)
+            hit = yield from self.time_steps(timestamp_ms, from_offset=from_offset, offload=offload)
             if hit is None or hit.base_offset >= extent.next_offset:
                 return best
             best, timestamp_ms, from_offset = hit, hit.max_timestamp + 1, hit.next_offset

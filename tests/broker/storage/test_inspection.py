@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from broker.config.topic_settings import TopicSettings
-from broker.loop.slices import all_here
+from broker.loop.slices import all_here, run_here
 from broker.storage.inspection import (
     INSPECTED_BYTES_MAX,
     INSPECTED_RECORDS_MAX,
@@ -120,7 +120,7 @@ def test_each_timestamp_is_checked_and_the_greatest_is_corrected(gateway: Gatewa
     struct.pack_into(">q", data, 35, START_MS + 9)
     renew_crc(data)
     assert send(client, "t", data).error_code == 0
-    found = all_here(gateway.partition("t").newest_steps())
+    found = all_here(gateway.partition("t").newest_steps(run_here))
     assert found is not None
     assert found.max_timestamp == START_MS + 700
 

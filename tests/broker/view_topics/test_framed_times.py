@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.loop.slices import all_here
+from broker.loop.slices import all_here, run_here
 from broker.view_topics.opening import LOOKUPS_MAX, FramesRoom
 from protocol.compression import Codec
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -96,7 +96,10 @@ def test_few_lookups_hold_a_frame_at_once_and_the_others_take_turns() -> None:
     send(client, "b", long_batch(Codec.NONE))
     room = gateway.broker.views.shared(FramesRoom)
     partition = gateway.partition("all")
-    lookups = [partition.time_steps(START_MS + RECORDS - 1, from_offset=0) for _ in range(LOOKUPS_MAX + 1)]
+    lookups = [
+        partition.time_steps(START_MS + RECORDS - 1, from_offset=0, offload=run_here)
+        for _ in range(LOOKUPS_MAX + 1)
+    ]
     for lookup in lookups[:LOOKUPS_MAX]:
         while next(lookup) is None and room.inside < LOOKUPS_MAX:
             if lookup is lookups[0] and room.inside:
