@@ -216,6 +216,11 @@ REMOTE_CLASS: Final = (
         "            vnode.is_confirmed = True\n", (JOURNALS,),
     ),
     Mutant(
+        "what a start finds on the disk is shown at once", "broker/storage/vnodes.py",
+        "                vnode.log.hide_replayed()\n",
+        "                pass\n", (JOURNALS,),
+    ),
+    Mutant(
         "a footer is not sent with a later commit", "wal/unstored.py",
         "    footers = [] if job is None else [job.seal, *(earlier.seal for earlier in state.unstored)]\n",
         "    footers = [] if job is None else [job.seal]\n", (UNSTORED, REPLAY),

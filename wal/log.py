@@ -37,7 +37,7 @@ from wal.maintenance import RETRY_MS, Job, Maintenance, Marks
 from wal.options import LogOptions
 from wal.recovery import Recovery
 from wal.recovery_report import RecoveryReport
-from wal.segment import ANOTHER_HISTORY, DELETED_SUFFIX, REPAIRED, SPARE, TEMPORARY
+from wal.segment import ANOTHER_HISTORY, DELETED_SUFFIX, REPAIRED, TEMPORARY
 from wal.state import LogState
 from wal.stream import epoch_after_loss
 from wal.whole_files import read_file, remove_durably
@@ -362,7 +362,7 @@ class VnodeLog(LogSettings):
         assert self._job is None
         assert self._maintenance.job is None
         advanced: list[Advanced] = []
-        state = self._state
+        state, lacks_store = self._state, self._state.lacks_store
         while state.unstored:
             # The next start takes them for written, and brings them into the store.
             advanced += self.synced(state.unstored[0], now_ms)
@@ -374,11 +374,10 @@ class VnodeLog(LogSettings):
                 self.failed(job, error, now_ms)
             else:
                 advanced += self.synced(job, now_ms)
-        if state.spare is not None:
-            state.close_spare()
-            state.disk.remove(state.path(SPARE))
+        state.remove_spare()
         if state.stop() is None:
-            self._maintenance.make_clean_checkpoint().run()
+            if not lacks_store:  # it would count for the next start
+                self._maintenance.make_clean_checkpoint().run()
             write_witness(state.disk, state.directory, self._maintenance.make_witness())
         state.closed = True
         self._refused = state.refusal()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from wal.commit import Advanced
+from wal.format import COPIES_BIT
 from wal.options import LogOptions
 from wal.tiering import LogTiering
 
@@ -37,6 +39,26 @@ class LogSettings(LogTiering):
             # It has the old size; the next one takes its name.
             self._state.spare.close()
             self._state.spare = None
+
+    def hide_replayed(self) -> None:
+        """Show nothing of what the start found after the checkpoint, until `show_replayed`."""
+        state = self._state
+        if state.replayed is not None and state.replayed.version is not None:
+            state.hidden = state.replayed
+        state.replayed = None
+
+    def show_replayed(self) -> list[Advanced]:
+        """Show it, as the object store has it; return the streams that readers may read further."""
+        state = self._state
+        hidden, state.hidden = state.hidden, None
+        if hidden is None:
+            return []
+        known = [state.streams[each] for each in hidden.starts if each in state.streams]
+        return [
+            Advanced(stream.stream_id, stream.high_watermark, hidden.sizes[stream.stream_id])
+            for stream in known
+            if stream.stream_id < COPIES_BIT
+        ]
 
     def set_wall_clock(self, *, now_ms: int, wall_ms: int) -> None:
         """Set the wall clock's time, which frames carry: backups and retention's guard use it."""

@@ -43,6 +43,15 @@ class LogReading(TimeReading):
 
     def high_watermark(self, stream_id: int) -> int:
         """Return the offset after the last visible record."""
+        hidden, stream = self._state.hidden, self._state.streams.get(stream_id)
+        if stream is None:
+            return 0
+        if hidden is not None and stream_id in hidden.starts:
+            return max(stream.log_start, hidden.starts[stream_id])
+        return stream.high_watermark
+
+    def counted_end(self, stream_id: int) -> int:
+        """Return the same with the records of an earlier process that are not shown yet."""
         stream = self._state.streams.get(stream_id)
         return stream.high_watermark if stream is not None else 0
 
@@ -316,6 +325,12 @@ class LogReading(TimeReading):
     def next_version(self) -> int:
         """The version after the last visible entry."""
         return self._state.written_version
+
+    @property
+    def shown_version(self) -> int:
+        """The version after the last entry that readers are shown."""
+        hidden = self._state.hidden
+        return self.next_version if hidden is None or hidden.version is None else hidden.version
 
     def read(
         self,

@@ -20,22 +20,22 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
     payload = frame.payload
     start = 0
     streams = state.streams
+    replayed = state.replayed
+    if replayed is not None and replayed.version is None:
+        replayed.version = frame.header.base_version
     for stream_id, kind, _, epoch, base_offset, count, size_bytes, timestamp, _, _ in ENTRY.iter_unpack(
         frame.table
     ):
         end = start + size_bytes
         if kind == EntryKind.META:
-            if payload[start] == MetaKind.NAMED:
-                state.named.replay(payload[start:end])
-            elif payload[start] == MetaKind.MARK:
-                replay_mark(state, stream_id, payload[start:end], frame.table)
-            else:
-                apply_meta(state, stream_id, payload[start:end])
+            _replay_meta(state, stream_id, payload[start:end], frame.table)
         else:
             stream = streams.get(stream_id)
             if stream is None:
                 stream = state.stream(stream_id)
             if base_offset >= stream.next_offset:
+                if replayed is not None:
+                    replayed.add(stream_id, base_offset, size_bytes)
                 if stream.ledgers is not None:
                     replay_entry(state, stream, base_offset, size_bytes, epoch)
                 elif epoch > stream.leader_epoch and kind != EntryKind.COPY:
@@ -51,6 +51,15 @@ def replay_frame(state: LogState, frame: FoundFrame) -> None:
                         stream_id, payload[start : start + HEAD_BYTES], ingest_ms=state.now_ms
                     )
         start = end
+
+
+def _replay_meta(state: LogState, stream_id: int, payload: bytes | memoryview, table: Buffer) -> None:
+    if payload[0] == MetaKind.NAMED:
+        state.named.replay(payload)
+    elif payload[0] == MetaKind.MARK:
+        replay_mark(state, stream_id, payload, table)
+    else:
+        apply_meta(state, stream_id, payload)
 
 
 def replay_entry(state: LogState, stream: Stream, base_offset: int, size_bytes: int, epoch: int) -> None:

@@ -12,6 +12,7 @@ from wal.disk_errors import DiskFull, disk_error
 from wal.errors import LogClosed, LogDamaged, LogFailed, StoreBehind, WalError
 from wal.format import COPIES_BIT
 from wal.frame import OpenFrame
+from wal.hidden import Hidden
 from wal.jobs import CommitJob
 from wal.named_producers import NamedProducers
 from wal.newest_frames import NewestFrames
@@ -19,7 +20,7 @@ from wal.options import LogOptions
 from wal.producers import Producers
 from wal.remote_record import RemoteRecord
 from wal.reserve import Reserve
-from wal.segment import Segment, Segments, segment_name
+from wal.segment import SPARE, Segment, Segments, segment_name
 from wal.stream import LOG_STREAM, Stream
 from wal.tail import IndexCache, TailCache
 
@@ -57,6 +58,9 @@ class LogState:
         """The frames not yet given to a job, oldest first; the last one is open."""
         self.unstored: deque[CommitJob] = deque()
         """The commits that are on the disk and count once they are in the object store (wal/unstored.py)."""
+        self.replayed = Hidden() if options.durability == "remote" else None
+        self.hidden: Hidden | None = None
+        """The frames that a start found and that are not shown yet (wal/hidden.py)."""
         self.next_version = self.written_version = 0
         self.next_sequence = 0
         """The sequence of the next frame on disk."""
@@ -149,6 +153,18 @@ class LogState:
         if self.spare is not None:
             self.spare.close()
             self.spare = None
+
+    @property
+    def lacks_store(self) -> bool:
+        """Whether it has frames that the object store may lack, or is about to."""
+        is_waiting = bool(self.unstored or (self.pending and self.options.durability == "remote"))
+        return is_waiting or self.hidden is not None
+
+    def remove_spare(self) -> None:
+        """Remove it, if there is one.  Raises: DiskError."""
+        if self.spare is not None:
+            self.close_spare()
+            self.disk.remove(self.path(SPARE))
 
     def new_segment(self, base_version: int, base_sequence: int) -> Segment:
         """Return a segment that does not exist yet; its salt is unlike that of any other file."""

@@ -46,7 +46,7 @@ class Orphan(NamedTuple):
     def offsets(self) -> tuple[int, int]:
         """The first offset and the one after the last."""
         log = self.vnode.log
-        return log.log_start(self.stream_id), log.high_watermark(self.stream_id)
+        return log.log_start(self.stream_id), log.counted_end(self.stream_id)
 
     @property
     def size_bytes(self) -> int:

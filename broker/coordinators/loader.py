@@ -129,7 +129,7 @@ class Loader:
         """Replay a partition record by record, yielding the bytes of each, and pauses for the disk."""
         partition = self._metadata.topics.partition(self._topic, index)
         offset = partition.log_start
-        while offset < partition.high_watermark:
+        while offset < partition.counted_end:
             result = partition.read(offset, LOAD_BYTES_PER_READ)
             data = yield from joined_in_thread(result.parts, self._loop.scheduler.offload)
             yield from self._replay_batches(index, data, offset)

@@ -266,12 +266,12 @@ class FetchReader:
             data.diverging_epoch = diverging
             data.aborted_transactions = None
             return data, None
-        if (
-            0 <= item.fetch_offset < partition.log_start
-            and self.metadata.config.kawal_out_of_range == "first"
-        ):
+        begins_anywhere = self.metadata.config.kawal_out_of_range == "first"
+        if begins_anywhere and 0 <= item.fetch_offset < partition.log_start:
             # A batch after the requested offset is legal, as in a compacted log.
             item.fetch_offset = partition.log_start
+        if partition.is_hiding and item.fetch_offset > high_watermark:
+            return data, None  # it may have been shown before the start: it is shown again soon
         if isinstance(partition, ViewPartition):
             if not partition.log_start <= item.fetch_offset <= high_watermark:
                 raise RequestError(ErrorCode.OFFSET_OUT_OF_RANGE)

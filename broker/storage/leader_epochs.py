@@ -46,11 +46,11 @@ def end_of_epoch(partition: Partition, epoch: int, server_epoch: int) -> tuple[i
     if not 0 <= epoch <= current:
         return NO_EPOCH, -1
     found, end = partition.epoch_up_to(epoch)
-    return (current, partition.high_watermark) if epoch == current else (found, end)
+    return (current, partition.counted_end) if epoch == current else (found, end)
 
 
 def epoch_of(partition: Partition, offset: int, server_epoch: int) -> int:
     """Return the epoch of the record at an offset; at the end of the log, that of the next one."""
-    if offset >= partition.high_watermark:
+    if offset >= partition.counted_end:
         return partition.leader_epoch(server_epoch)
     return partition.epoch_at(offset)

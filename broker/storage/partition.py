@@ -69,6 +69,16 @@ class Partition:
         """The offset after the last one that can be fetched."""
         return self.vnode.log.high_watermark(self.stream_id)
 
+    @property
+    def counted_end(self) -> int:
+        """The same with the records of an earlier process that the object store may lack (wal/hidden.py)."""
+        return self.vnode.log.counted_end(self.stream_id)
+
+    @property
+    def is_hiding(self) -> bool:
+        """Whether readers may have been shown records before that they are not shown for the moment."""
+        return not self.vnode.is_confirmed
+
     def records_between(self, start: int, end: int, *, ranges_max: int) -> Counted:
         """Count the records between two offsets; a stored partition counts each offset as one.
 

@@ -88,7 +88,8 @@ class Vnode:
         self.journal: Journal | None = None
         """With it, commits of a log of durability `remote` count once it has them."""
         self.is_confirmed = True
-        """False: an earlier process left frames that the store may lack, so none is safe before `confirm`."""
+        """False: an earlier process left frames that the store may lack: none is safe, or shown, before
+        `confirm`."""
         self._commit: SyncJob | None = None
         self._failure: Exception | None = None
         """Why the commit in flight failed, while those before it are still to be stored."""
@@ -203,10 +204,10 @@ class Vnode:
         return advanced
 
     def confirm(self) -> list[Advanced]:
-        """Learn that the store has all that was there at the start."""
+        """Learn that the store has all that was there at the start; return the streams that it shows now."""
         self.is_confirmed = True
         self._settle_safe()
-        return []
+        return self.log.show_replayed()
 
     def _settle_safe(self) -> None:
         """Settle all whose appends are safe."""

@@ -80,6 +80,8 @@ class Vnodes(Mapping[str, list[Vnode]]):
         self._list()
         for vnode in self.every:
             vnode.is_confirmed = vnode.log.options.durability != "remote"
+            if not vnode.is_confirmed:
+                vnode.log.hide_replayed()
 
     def follow_durability(self) -> None:
         """Let changes of the catalogue be as safe as the safest database: its records need it."""

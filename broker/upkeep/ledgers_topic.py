@@ -134,7 +134,7 @@ class LedgersTopic:
         """Read the topic from an offset on; after an error, the next step goes on."""
         try:
             offset = max(offset, partition.log_start)
-            while offset < partition.high_watermark:
+            while offset < partition.counted_end:
                 offset = yield from self._learn_some(partition, offset)
                 self._read_to = offset
                 yield None
@@ -151,7 +151,7 @@ class LedgersTopic:
             for record in iter_records(batch):
                 if (change := _change_in(record)) is not None:
                     self._note(change)
-        return read.next_offset if data else partition.high_watermark
+        return read.next_offset if data else partition.counted_end
 
     def _note(self, change: Change) -> None:
         """Learn that a record is durable."""

@@ -220,7 +220,7 @@ class ViewHub:
                 self._source_advanced(source, vnode.log.high_watermark(stream.stream_id))
         source = self._sources.get(vnode)
         if source is not None:
-            self._source_advanced(source, vnode.log.next_version)
+            self._source_advanced(source, vnode.log.shown_version)
 
     def _source_advanced(self, source: ViewSource, end: int) -> None:
         source.advanced(end, self.now_ms)

@@ -193,6 +193,11 @@ class ViewPartition(Partition):
         return producers.last_stable_offset(log.high_watermark(stream_id), log.log_start(stream_id))
 
     @property
+    def counted_end(self) -> int:
+        """The same: what is not shown yet has no offsets that a view could promise."""
+        return self.high_watermark
+
+    @property
     def last_stable_offset(self) -> int:
         """The same as the high watermark: a view has no transactions of its own."""
         return self.high_watermark

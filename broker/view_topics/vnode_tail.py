@@ -88,17 +88,21 @@ class VnodeTail:
     def data_end(self) -> int:
         """Return the version after the newest decided record of a topic."""
         self._refresh()
-        return max(self._shown_data_end, self._log.first_version)
+        return self._visible(self._shown_data_end)
 
     def change_end(self) -> int:
         """Return the version after the newest change of a topic."""
         self._refresh()
-        return max(self._change_end, self._log.first_version)
+        return self._visible(self._change_end)
 
     def end(self) -> int:
         """Return the version after the newest of both."""
         self._refresh()
-        return max(self._shown_end, self._log.first_version)
+        return self._visible(self._shown_end)
+
+    def _visible(self, end: int) -> int:
+        """Return an end, but for what readers are not shown yet (wal/hidden.py)."""
+        return max(min(end, self._log.shown_version), self._log.first_version)
 
     def _refresh(self, steps: int = STEPS_AT_ONCE) -> None:
         """Take some steps of the look that is under way, or of a new one."""
@@ -191,9 +195,9 @@ class VnodeTail:
     def _undecided_from(self, stream_id: int) -> int | None:
         """Return the first undecided offset of a stream of a topic; None if all of it is decided."""
         log = self._log
-        high_watermark = log.high_watermark(stream_id)
-        stable = log.producers(stream_id).last_stable_offset(high_watermark, log.log_start(stream_id))
-        return stable if stable < high_watermark and self._owners.owns(stream_id) else None
+        end = log.counted_end(stream_id)
+        stable = log.producers(stream_id).last_stable_offset(end, log.log_start(stream_id))
+        return stable if stable < end and self._owners.owns(stream_id) else None
 
     def _note(self, stream_id: int, stable: int, *, exactly: bool) -> bool:
         """Remember that a stream is undecided; return whether a frame was read for that."""

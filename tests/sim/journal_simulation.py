@@ -8,7 +8,8 @@
 Between any two calls of the store, those of a restore and of a take-over too, something else may happen.
 
 What must be true after each restore, and in each process that has taken over: every record that was
-acknowledged is there, at its offset, once; no offset was acknowledged for two records.
+acknowledged is there, at its offset, once; no offset was acknowledged for two records.  The same is true of
+every record that any process has shown to readers, acknowledged or not.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class World:
         self.topics: list[str] = []
         self.acked: dict[bytes, Acked] = {}
         self.by_offset: dict[tuple[Place, int], bytes] = {}
+        self.shown: dict[tuple[Place, int], bytes] = {}
+        """What processes have shown to readers, by offset."""
         self.deleted: Counter[Place] = Counter()
         """Up to where records were asked to be removed."""
         self.producers: list[Producer] = []
@@ -226,6 +229,7 @@ class World:
         fate = self.random.random()
         if fate < 0.6:
             self.processes.append(self._process(process.gateway.disk.crash(DROP_ALL)))
+            self.look(self.processes[-1])
         elif fate < 0.8 and self.old_disks:
             self.processes.append(self._process(self.random.choice(self.old_disks).crash(DROP_ALL)))
 
@@ -253,9 +257,20 @@ class World:
             pass
         self.compare(Gateway(disk, start_ms=self.now_ms, **SETTINGS))
 
+    def look(self, process: Process) -> None:
+        """Keep what a process shows to readers now."""
+        for name in self.topics:
+            if process.gateway.broker.catalogue.find(name) is not None:
+                for index in range(2):
+                    for offset, number in records(process.gateway, (name, index)).items():
+                        known = self.shown.setdefault(((name, index), offset), number)
+                        assert known == number, f"{name}-{index}: two records were shown at {offset}"
+
     def check_owners(self) -> None:
         """Look at the process that has taken over last, if it lives and acknowledges."""
         self.hear()
+        for process in self.processes:
+            self.look(process)
         epoch = open_cut(self.objects.objects[f"{self.cluster_id}/{CUT}"].data, CUT).epoch
         for process in self.processes:
             if process.epoch == epoch:
@@ -270,13 +285,17 @@ class World:
             logs[place] = records(gateway, place)
             values = list(logs[place].values())
             assert len(values) == len(set(values)), f"{place}: a record is there twice"
+        for (place, offset), number in self.shown.items():
+            if offset not in logs[place] and offset < log_start(gateway, place):
+                continue
+            assert logs[place].get(offset) == number, f"{place}: <{number!r}> was shown at {offset}"
         for body, (place, offset) in self.acked.items():
             found = logs[place].get(offset)
             if found is None and offset < self.deleted[place] and offset < log_start(gateway, place):
                 continue
-            number = BODY.match(body)
-            assert number is not None
-            assert found == number.group(1), f"{place}: {number.group()!r} was acknowledged at {offset}"
+            match = BODY.match(body)
+            assert match is not None
+            assert found == match.group(1), f"{place}: {match.group()!r} was acknowledged at {offset}"
 
     def settle(self) -> None:
         """Have the newest process do all that it has to do, with a store that works."""
