@@ -59,8 +59,7 @@ class LogState:
         self.unstored: deque[CommitJob] = deque()
         """The commits that are on the disk and count once they are in the object store (wal/unstored.py)."""
         self.replayed = Hidden() if options.durability == "remote" else None
-        self.hidden: Hidden | None = None
-        """The frames that a start found and that are not shown yet (wal/hidden.py)."""
+        self.hidden: Hidden | None = None  # of these, what is not shown yet (wal/hidden.py)
         self.next_version = self.written_version = 0
         self.next_sequence = 0
         """The sequence of the next frame on disk."""

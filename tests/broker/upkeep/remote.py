@@ -13,6 +13,7 @@ from tests.broker.upkeep.copies import copy_of
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects
 from wal.remote.journal import JournalState
+from wal.remote.restore import RemoteRestore
 
 Done = Callable[[Exception | None], None]
 
@@ -119,3 +120,13 @@ class Remote:
 def told(client: Client) -> list[tuple[int, int]]:
     """Return error and offset of each answer to a produce that has come."""
     return [(o.error_code, o.base_offset) for answer in client.answers() for o in outcomes(answer)]
+
+
+def restarted_elsewhere(remote: Remote, incarnation: str = "z") -> Remote:
+    """Return a broker on a directory that was restored from the store."""
+    disk, cluster_id = MemoryDisk(), remote.gateway.broker.cluster_id
+    for _ in RemoteRestore(remote.objects, disk, cluster_id=cluster_id, data="/data").run():
+        pass
+    fresh = Remote(remote.objects, disk, incarnation=incarnation)
+    fresh.opened()
+    return fresh
