@@ -101,6 +101,11 @@ def _journal_families(counts: Mapping[str, int]) -> Iterator[Metric]:
         "Tries that the object store did not answer well; each is repeated.",
         value=counts["journal_failures"],
     )
+    yield CounterMetricFamily(
+        "kawal_remote_journal_local_failures",
+        "Those at the disk, which did not give back what was to be sent; after 8 in a row the logs stop.",
+        value=counts["journal_local_failures"],
+    )
     yield GaugeMetricFamily(
         "kawal_remote_journal_puts_in_flight", "Chunks on their way.", value=counts["journal_in_flight"]
     )

@@ -22,6 +22,7 @@ from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
 from broker.loop.loop import Loop
 from broker.loop.slices import Offload
+from broker.loop.timers import Timer
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.remote_journal import RemoteJournal
 from broker.upkeep.tiering import Tiering
@@ -174,7 +175,8 @@ class RemoteCopy:
         self._told_unproved_ms: int | None = None
         self._told_waiting_ms: int | None = None
         self.counts = CopyCounts()
-        self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
+        journal.needs_cut = self._hurry
+        self._timer = self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
 
     def numbers(self, now_ms: int) -> dict[str, int]:
         """Return the numbers for metrics; `lag_ms` is -1 before the first round."""
@@ -190,8 +192,15 @@ class RemoteCopy:
             **self.journal.numbers(),
         }
 
-    def _later(self, delay_ms: int) -> None:
-        self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._begin)
+    def _later(self, delay_ms: int) -> Timer:
+        self._timer = self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._begin)
+        return self._timer
+
+    def _hurry(self) -> None:
+        """Begin the next round now: acknowledgements wait for its cut.  A store that is away is left alone."""
+        if not self._timer.is_over and self.counts.state in (CopyState.STARTING, CopyState.COPYING):
+            self._timer.cancel()
+            self._later(0)
 
     def _begin(self, now_ms: int) -> None:
         if self._loop.stopping:
@@ -243,6 +252,8 @@ class RemoteCopy:
             self.tiering.look(self._loop.clock.turn_ms)
         if error is None and work.report is not None:
             self._succeeded(work.report, rate, self._loop.clock.turn_ms - began_ms)
+            if work.chunk is None and self.journal.is_waited_for:
+                self._hurry()  # this round's cut does not say where a journal follows it
         elif error is not None:
             self._failed(error)
 

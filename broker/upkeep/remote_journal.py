@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from broker.config.config import Config
 from broker.loop.loop import Loop
 from broker.loop.slices import Offload
+from broker.loop.timers import Timer
 from broker.storage.log_outcomes import LogOutcomes
 from broker.storage.vnode import Vnode
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.remote_call import submit_call
 from wal.disk import DiskError
+from wal.errors import StoreError
 from wal.jobs import CommitJob
 from wal.objects import Fenced, ObjectStore
 from wal.remote.journal import Journal, JournalState, Put
@@ -35,6 +37,12 @@ RETRY_MS: Final = 100
 RETRY_MAX_MS: Final = 5_000
 LOG_EVERY_MS: Final = 60_000
 """A store that is away is told of once in this time."""
+LOCAL_TRIES: Final = 8
+"""Tries in a row, some 20 s, to read from the disk what is to be sent: what was written cannot be trusted."""
+
+
+class JournalUnreadable(StoreError):
+    """The disk does not give back what was written to it, so that the store can never have it."""
 
 
 class VnodeCommit(NamedTuple):
@@ -65,6 +73,8 @@ class JournalCounts:
     puts: int = 0
     stored_bytes: int = 0
     failures: int = 0
+    local_failures: int = 0
+    """Those at the disk, which did not give back what was written."""
     put_ms: int = 0
     """All requests together, from their first try on."""
     told_ms: int | None = field(default=None, repr=False)
@@ -109,6 +119,12 @@ class RemoteJournal:
         self._random = random
         self._is_behind = False
         self._stopped_by: Exception | None = None
+        self._send_timer: Timer | None = None
+        """The one by which `send` is tried again; puts on their way have one each."""
+        self._local_tries = 0
+        """Since the last one that went well."""
+        self.needs_cut: Callable[[], None] = lambda: None
+        """Is told when commits wait for a cut that the journal can follow."""
         self.counts = JournalCounts()
         vnodes.join(self)
 
@@ -125,6 +141,7 @@ class RemoteJournal:
             "journal_puts": counts.puts,
             "journal_stored_bytes": counts.stored_bytes,
             "journal_failures": counts.failures,
+            "journal_local_failures": counts.local_failures,
             "journal_put_ms": counts.put_ms,
             "journal_waiting_bytes": journal.waiting_bytes,
             "journal_in_flight": len(journal.in_flight),
@@ -170,14 +187,20 @@ class RemoteJournal:
         self._journal.add(VnodeCommit(name_of(vnode, self._path), vnode, job))
         self.look_behind()
         self.send(now_ms)
+        if self._journal.state is JournalState.WAITING:
+            self.needs_cut()
 
     def send(self, now_ms: int) -> None:
         """Send what can be sent."""
+        if self._send_timer is not None and not self._send_timer.is_over:
+            return  # the disk is asked again soon, however many commits come meanwhile
         try:
             begun = self._journal.begin()
         except DiskError as error:
             self._failed(error)
-            self._later(RETRY_MS, self.send)
+            delay_ms = min(RETRY_MS << min(self._local_tries, 10), RETRY_MAX_MS)
+            if self._stopped_by is None:
+                self._send_timer = self._later(delay_ms, self.send)
             return
         for put in begun:
             put.began_ms = now_ms
@@ -186,8 +209,8 @@ class RemoteJournal:
     def _run(self, put: Put[VnodeCommit], retry_ms: int) -> None:
         submit_call(self._submit, put.run, lambda error: self._sent(put, error, retry_ms))
 
-    def _later(self, delay_ms: int, call: Callable[[int], None]) -> None:
-        self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, call)
+    def _later(self, delay_ms: int, call: Callable[[int], None]) -> Timer:
+        return self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, call)
 
     def _sent(self, put: Put[VnodeCommit], error: Exception | None, retry_ms: int) -> None:
         now_ms = self._loop.clock.turn_ms
@@ -196,10 +219,10 @@ class RemoteJournal:
             self.stop(error)
         elif error is not None and self._journal.state is JournalState.OPEN:
             self._failed(error)
-            again_ms = min(2 * retry_ms, RETRY_MAX_MS)
-            self._later(retry_ms + self._random.randrange(retry_ms), lambda _: self._run(put, again_ms))
+            self._again(put, retry_ms)
         if error is not None:
             return
+        self._local_tries = 0
         self.counts.puts += 1
         self.counts.stored_bytes += put.size_bytes
         self.counts.put_ms += now_ms - put.began_ms
@@ -210,9 +233,21 @@ class RemoteJournal:
         self.look_behind()
         self.send(now_ms)
 
+    def _again(self, put: Put[VnodeCommit], retry_ms: int) -> None:
+        """Send a chunk again later, unless all has ended meanwhile."""
+        if self._journal.state is JournalState.OPEN:
+            again_ms = min(2 * retry_ms, RETRY_MAX_MS)
+            self._later(retry_ms + self._random.randrange(retry_ms), lambda _: self._run(put, again_ms))
+
     def _failed(self, error: Exception) -> None:
         counts, now_ms = self.counts, self._loop.clock.turn_ms
         counts.failures += 1
+        if isinstance(error, DiskError):
+            counts.local_failures += 1
+            self._local_tries += 1
+            if self._local_tries >= LOCAL_TRIES:
+                self.stop(_unreadable(error))
+                return
         if counts.told_ms is None or now_ms >= counts.told_ms + LOG_EVERY_MS:
             counts.told_ms = now_ms
             logger.warning(
@@ -230,7 +265,7 @@ class RemoteJournal:
                 vnode.log.hold_back(is_behind)
 
     def stop(self, error: Exception) -> None:
-        """End for good: another process writes, or the store has what the directory does not."""
+        """End for good: another process writes, the store has what the directory lacks, or the disk fails."""
         if self._stopped_by is not None:
             return
         self._stopped_by = error
@@ -246,3 +281,11 @@ class RemoteJournal:
         """Send nothing more of a vnode that was dropped, or has stopped."""
         self._journal.forget(name_of(vnode, self._path))
         self.look_behind()
+
+
+def _unreadable(error: DiskError) -> JournalUnreadable:
+    return JournalUnreadable(
+        f"the disk did not give back in {LOCAL_TRIES} tries what was written to it, so that the object store "
+        f"cannot have it: {error}; nothing of it was acknowledged. Run 'kawal wal verify', or restore the "
+        "directory from the store to another disk"
+    )

@@ -16,16 +16,18 @@ is known, because those after it must not count without it.
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
 
-from wal.disk_errors import DiskError
+from wal.disk_errors import DiskError, disk_error
 from wal.jobs import CommitJob
 from wal.objects import Fenced, ObjectStore, put_once
 from wal.remote.formats import JournalMark
 from wal.remote.journal_format import JournalHeader, JournalSlice, encode_journal, journal_key
+from wal.segment import segment_name
 from wal.unstored import NOTHING, FileSlice, LogPlace, end_of
 
 IN_FLIGHT_MAX: Final = 3
@@ -101,14 +103,20 @@ class Put(Generic[CommitT]):
     def run(self) -> None:
         """Send it.
 
-        Raises: Fenced; ObjectStoreError, and then it may be there all the same; LocalDamage, DiskError.
+        Raises: Fenced; ObjectStoreError, and then it may be there all the same; DiskError, before it is sent.
         """
         if self._data is None:
-            payload = b"".join(
-                part.shared.file.read_at(part.position, part.size_bytes) for part in self._parts
-            )
+            payload = b"".join(_read(part) for part in self._parts)
             self._data = encode_journal(self._header, payload)
         put_once(self._store, self._key, self._data)
+
+
+def _read(part: FileSlice) -> bytes:
+    """Return the bytes of a slice.  Raises: DiskError, also when there are fewer."""
+    data = part.shared.file.read_at(part.position, part.size_bytes)
+    if len(data) != part.size_bytes:
+        raise disk_error("read", segment_name(part.base_version), errno.EIO)
+    return data
 
 
 class Journal(Generic[CommitT]):

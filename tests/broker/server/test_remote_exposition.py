@@ -10,7 +10,8 @@ NUMBERS = {
     "past_cuts": 7, "ahead_bytes": 15, "unread_bytes": 5,
 }  # fmt: skip
 JOURNAL = {
-    "journal_puts": 9, "journal_stored_bytes": 90, "journal_failures": 2, "journal_put_ms": 4_500,
+    "journal_puts": 9, "journal_stored_bytes": 90, "journal_failures": 2,
+    "journal_local_failures": 1, "journal_put_ms": 4_500,
     "journal_waiting_bytes": 8, "journal_in_flight": 3,
     "journal_waiting": 0, "journal_open": 1, "journal_fenced": 0,
 }  # fmt: skip
@@ -58,6 +59,7 @@ def test_durability_remote_has_families_of_its_own() -> None:
         ("kawal_remote_journal_stored_bytes_total",): 90,
         ("kawal_remote_journal_put_seconds_total",): 4.5,
         ("kawal_remote_journal_failures_total",): 2,
+        ("kawal_remote_journal_local_failures_total",): 1,
         ("kawal_remote_journal_puts_in_flight",): 3,
         ("kawal_remote_journal_waiting_bytes",): 8,
         ("kawal_remote_journal_state", "waiting"): 0,
