@@ -27,9 +27,9 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from broker.catalogue.appending import check_may_append
 from broker.catalogue.outlets import open_outlet_of, outlet_of, router_of
 from broker.catalogue.queue_lengths import check_length, has_length
-from broker.catalogue.topic import SERVER_TOPICS
 from broker.catalogue.view_admin import check_writable
 from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.coordinators.transactional_rights import denial, is_denied
@@ -73,9 +73,6 @@ APPENDS_PER_COMMIT = 1_000
 """The batches of one request that wait for the disk together; a commit of so many takes a few ms."""
 
 TOPIC_IDS_SINCE_VERSION = 13
-
-ADMIN_CLIENT_ID = "__admin_client"
-"""The only client that Kafka lets write to internal topics."""
 
 _TELLING_LOG_START = frozenset(
     {
@@ -387,12 +384,8 @@ def _find_partition(
     if isinstance(topic, RequestError):
         # A copy: an error that the caller keeps would keep, by its traceback, the caller's frame and request.
         raise RequestError(topic.code, topic.message)
+    if 0 <= index < topic.partition_count:
+        check_may_append(topic, call.request.acks, call.client_id)
     partition = broker.topics.partition(topic, index)
-    if call.request.acks not in (-1, 0, 1):
-        raise RequestError(
-            ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {call.request.acks}: give -1 (all), 0 or 1"
-        )
-    if topic.internal and (call.client_id != ADMIN_CLIENT_ID or topic.name in SERVER_TOPICS):
-        raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}")
     check_writable(topic)
     return partition
