@@ -6,11 +6,19 @@ may show them to its user.  Source: ReplicationControlManager of Kafka 4.3, chec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+
+from broker.catalogue.assignments import (
+    check_follows_source,
+    check_growth,
+    check_replicas,
+    first_vnode_for,
+)
 from broker.catalogue.catalogue_records import PartitionsAdded, TopicCreated
 from broker.catalogue.databases import DEFAULT_DATABASE, Database, no_such_database
 from broker.catalogue.guards import check_room, check_view_room
@@ -38,6 +46,7 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from random import Random
 
+    from broker.catalogue.nodes import Nodes
     from views.statement import Statement
 
 
@@ -108,22 +117,25 @@ def check_name(name: str) -> None:
 
 
 def new_topic_record(
-    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
+    new: NewTopic, *, catalogue: Catalogue, config: Config, nodes: Nodes, random: Random, wall_ms: int
 ) -> TopicCreated:
     """Return the record that creates the topic.
 
     Raises: RequestError, with Kafka's code for the first rule that the request breaks.
     """
+    ids = nodes.ids
     check_name(new.name)
     _check_free(new.name, catalogue)
     if is_definition(new.configs):
-        return _new_view_record(new, catalogue=catalogue, config=config, random=random, wall_ms=wall_ms)
+        return _new_view_record(
+            new, catalogue=catalogue, config=config, ids=ids, random=random, wall_ms=wall_ms
+        )
     check_not_windowed(new.configs)
     configs = _check_configs(new.configs, config)
     check_name_may_split(new.name, configs)
     database = _database(new.configs, catalogue)
     if new.assignments:
-        partition_count, replication_factor = _check_assignments(new, config)
+        partition_count, replication_factor = _check_assignments(new, ids)
     else:
         # Kafka looks at both numbers before it counts its nodes.
         _check_factor(new.replication_factor)
@@ -135,7 +147,7 @@ def new_topic_record(
             f"a topic with kawal.nonpartitioned has one partition, and {partition_count} were asked for",
         )
     check_room(partition_count, database.name, catalogue, config)
-    return TopicCreated(
+    record = TopicCreated(
         name=new.name,
         topic_id=UUID(int=random.getrandbits(128), version=4).hex,
         database=database.name,
@@ -149,16 +161,28 @@ def new_topic_record(
         configs=with_default(new.name, configs, database.configs),
         one_vnode=splits(configs),
     )
+    if new.assignments:
+        leaders = [new.assignments[index][0] for index in sorted(new.assignments)]
+        first = first_vnode_for(leaders, record, database.vnode_count, nodes)
+        record = msgspec.structs.replace(record, first_vnode=first)
+    return record
 
 
 def _new_view_record(
-    new: NewTopic, *, catalogue: Catalogue, config: Config, random: Random, wall_ms: int
+    new: NewTopic,
+    *,
+    catalogue: Catalogue,
+    config: Config,
+    ids: Collection[int],
+    random: Random,
+    wall_ms: int,
 ) -> TopicCreated:
     """Return the record that creates a view: the same checks, and as many partitions as its source has."""
     definition = define_view(new.name, new.configs, catalogue, new.statement)
     count = partition_count(definition, catalogue)
     if new.assignments:
-        asked, replication_factor = _check_assignments(new, config)
+        asked, replication_factor = _check_assignments(new, ids)
+        check_follows_source(definition.source, ids)
     else:
         _check_factor(new.replication_factor)
         asked, replication_factor = (
@@ -240,7 +264,7 @@ def _partition_count(asked: int, config: Config) -> int:
     return asked
 
 
-def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
+def _check_assignments(new: NewTopic, ids: Collection[int]) -> tuple[int, int]:
     if new.replication_factor != -1:
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -256,7 +280,7 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Found multiple manual partition assignments for partition {new.assigned_twice}",
         )
-    check_replicas(new.assignments.values(), config.node_id)
+    check_replicas(new.assignments.values(), ids)
     for number, index in enumerate(sorted(new.assignments)):
         if number != index:
             raise RequestError(
@@ -266,30 +290,14 @@ def _check_assignments(new: NewTopic, config: Config) -> tuple[int, int]:
     return len(new.assignments), len(next(iter(new.assignments.values())))
 
 
-def check_replicas(assignments: Iterable[list[int]], node_id: int) -> None:
-    """Refuse replica lists other than this node once.  Raises: RequestError(INVALID_REPLICA_ASSIGNMENT)."""
-    for replicas in assignments:
-        if not replicas:
-            raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                "The manual partition assignment includes an empty replica list.",
-            )
-        if len(set(replicas)) != len(replicas):
-            raise RequestError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"The manual partition assignment includes the broker {node_id} more than once.",
-            )
-        for broker_id in replicas:
-            if broker_id != node_id:
-                raise RequestError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"The manual partition assignment includes broker {broker_id}, but no such broker is"
-                    " registered.",
-                )
-
-
 def growth_record(
-    topic: Topic, count: int, assignments: list[list[int]] | None, *, catalogue: Catalogue, config: Config
+    topic: Topic,
+    count: int,
+    assignments: list[list[int]] | None,
+    *,
+    catalogue: Catalogue,
+    config: Config,
+    nodes: Nodes,
 ) -> PartitionsAdded:
     """Return the record that makes the topic have `count` partitions in all.
 
@@ -320,7 +328,10 @@ def growth_record(
                 f"Attempted to add {added} additional partition(s), but only {len(assignments)}"
                 " assignment(s) were specified.",
             )
-        check_replicas(assignments, config.node_id)
+        check_replicas(assignments, nodes.ids)
+        database = catalogue.databases[topic.database]
+        leaders = [replicas[0] for replicas in assignments]
+        check_growth(topic, leaders, database.spread or database.vnode_count, nodes)
     check_room(added, topic.database, catalogue, config)
     return PartitionsAdded(
         topic_id=topic.topic_id.hex,

@@ -223,18 +223,18 @@ class TopicDirectory:
             new,
             catalogue=self._catalogue,
             config=self._config.current,
+            nodes=self._nodes,
             random=self._random,
             wall_ms=wall_ms,
         )
-        self.check_spread(record.configs, is_assigned=bool(new.assignments))
+        self.check_spread(record.configs)
         self.quarantine(record, "", wall_ms)
         return record
 
-    def check_spread(self, configs: Mapping[str, str], *, is_assigned: bool = False) -> None:
+    def check_spread(self, configs: Mapping[str, str]) -> None:
         """Check that several nodes can have such a topic.  Raises: RequestError."""
         if self._nodes.count > 1:
             several_nodes.check(configs, several_nodes.TOPICS)
-            several_nodes.check_places(is_assigned)
 
     def quarantine(self, source: TopicCreated, before: str, wall_ms: int) -> TopicCreated | None:
         """Return what `quarantine_record` returns; most topics name no quarantine."""

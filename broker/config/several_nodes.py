@@ -78,13 +78,6 @@ def check(settings: Mapping[str, str], refusals: Mapping[str, Refusal]) -> None:
             raise RequestError(ErrorCode.INVALID_CONFIG, str(ConfigError(name, text, why)))
 
 
-def check_places(is_assigned: bool) -> None:
-    """Check that a client does not say on which nodes partitions are to be.  Raises: RequestError."""
-    if is_assigned:
-        why = "in a cluster of several nodes the server alone decides which of them has a partition"
-        raise RequestError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
-
-
 def check_server(config: Config, count: int) -> None:
     """Check that this many nodes can have these settings of the server.  Raises: StoreError."""
     if count == 1:

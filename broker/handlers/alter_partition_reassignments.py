@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.catalogue.topic_admin import check_replicas
+from broker.catalogue.assignments import check_replicas
 from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.loop.slices import Steps, begun, made_by_group
@@ -73,4 +73,9 @@ def _check(broker: Broker, name: str, item: ReassignablePartition) -> None:
     if item.replicas is None:
         raise RequestError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     leader, _ = broker.topics.leader(topic, item.partition_index)
-    check_replicas([item.replicas], leader)
+    check_replicas([item.replicas], broker.nodes.ids)
+    if item.replicas != [leader]:
+        raise RequestError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{name}-{item.partition_index} is on node {leader}, and stays there: its log is",
+        )

@@ -105,10 +105,14 @@ def _grow(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
             )
         check_changeable(topic, "it grows with its source")
-        broker.topics.check_spread({}, is_assigned=asked.assignments is not None)
         assignments = None if asked.assignments is None else [item.broker_ids for item in asked.assignments]
         record = growth_record(
-            topic, asked.count, assignments, catalogue=broker.catalogue, config=broker.config
+            topic,
+            asked.count,
+            assignments,
+            catalogue=broker.catalogue,
+            config=broker.config,
+            nodes=broker.nodes,
         )
         if COLUMNS_KEY.name in topic.configs:
             record = msgspec.structs.replace(record, ends=_ends(broker, topic))

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from broker.catalogue.catalogue_records import DatabaseCreated, TopicCreated
+from broker.catalogue.nodes import Nodes
 from broker.catalogue.topic_admin import NewTopic, growth_record, new_topic_record
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
@@ -12,6 +13,7 @@ from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
 
 CONFIG = Config()
+NODES = Nodes(CONFIG.node_id)
 
 
 def catalogue_with_default() -> Catalogue:
@@ -32,6 +34,7 @@ def make(new: NewTopic, catalogue: Catalogue, config: Config = CONFIG) -> TopicC
         new,
         catalogue=catalogue,
         config=config,
+        nodes=NODES,
         random=Random(len(catalogue.by_name)),
         wall_ms=9,
     )
@@ -115,7 +118,7 @@ def test_explicit_assignments_count_the_partitions() -> None:
 
 def test_growth_takes_new_streams() -> None:
     catalogue = catalogue_with("a", "b")
-    record = growth_record(catalogue.by_name["a"], 5, None, catalogue=catalogue, config=CONFIG)
+    record = growth_record(catalogue.by_name["a"], 5, None, catalogue=catalogue, config=CONFIG, nodes=NODES)
     assert (record.first_stream, record.count) == (5, 3)
 
 
@@ -132,5 +135,7 @@ def test_growth_takes_new_streams() -> None:
 def test_bad_growth_is_refused(count: int, assignments: list[list[int]] | None, code: ErrorCode) -> None:
     catalogue = catalogue_with("a")
     with pytest.raises(RequestError) as refused:
-        growth_record(catalogue.by_name["a"], count, assignments, catalogue=catalogue, config=CONFIG)
+        growth_record(
+            catalogue.by_name["a"], count, assignments, catalogue=catalogue, config=CONFIG, nodes=NODES
+        )
     assert refused.value.code == code

@@ -18,12 +18,8 @@ from broker.start import open_broker
 from protocol.error_codes import ErrorCode
 from protocol.messages import alter_partition_reassignments as reassignments
 from protocol.messages import incremental_alter_configs as configs
-from protocol.messages.create_partitions import (
-    CreatePartitionsAssignment,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from protocol.messages.create_topics import CreatableReplicaAssignment, CreateTopicsRequest
+from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.kawal_queue_changes import KawalQueueChangesRequest, QueueAction
 from protocol.messages.kawal_queues import KawalQueuesRequest
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem
@@ -127,22 +123,6 @@ def test_a_topic_with_columns_does_not_grow() -> None:
     (found,) = cluster.call(cluster[1].client(), growth, 3).results
     assert found.error_code == ErrorCode.INVALID_REQUEST
     assert "does not grow on several nodes" in found.error_message
-
-
-def test_clients_do_not_place_partitions() -> None:
-    cluster = Cluster(2)
-    asked = creation("t", -1)
-    asked.replication_factor = -1
-    asked.assignments = [CreatableReplicaAssignment(partition_index=0, broker_ids=[0])]
-    made = cluster.call(cluster[1].client(), CreateTopicsRequest(topics=[asked], timeout_ms=1000), 7).topics[
-        0
-    ]
-    assert made.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    make(cluster, 0, "t")
-    wider = CreatePartitionsTopic(name="t", count=5, assignments=[CreatePartitionsAssignment(broker_ids=[0])])
-    growth = CreatePartitionsRequest(topics=[wider], timeout_ms=1000, validate_only=False)
-    (found,) = cluster.call(cluster[1].client(), growth, 3).results
-    assert found.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_partition_can_be_assigned_to_its_leader_alone() -> None:
