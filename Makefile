@@ -59,7 +59,7 @@ bench: $(DEVELOP) $(KAFKA_JARS) ## Measure Kawal and Apache Kafka side by side
 reliability: $(DEVELOP) ## Break a gateway under stock clients (ARGS='kill --dose 60 --seed 7'; --help lists the rigs)
 	@exec $(BIN)/python -m reliability $(ARGS)
 
-differential: $(DEVELOP) $(KAFKA_JARS) ## Send the same random requests to the gateway and to Kafka, live (ARGS='--seed 7')
+differential: $(DEVELOP) $(KAFKA_JARS) ## Send the same random requests to the gateway and to Kafka, live (ARGS='--seed 7 --nodes 2')
 	@.ci/need java
 	@exec $(BIN)/python -m compat_tests.differential $(ARGS)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from broker.handlers import APIS, OF_NODES, Api
 from compat_tests.differential.allow_list import ALLOWED
+from compat_tests.differential.allow_list_nodes import ALLOWED_OF_NODES
 from compat_tests.differential.allowed import Allowed
 from compat_tests.differential.recorded import SEED, load
 from compat_tests.differential.sequences import names, sequence
@@ -71,6 +72,13 @@ Every difference that the comparison finds and that stays. A difference that is 
 tests, and so does an entry that no longer occurs.
 
 {differences}
+## Several workers
+
+`python -m compat_tests.differential --nodes 2` sends the same requests to two workers and to two brokers of
+Kafka, each partition led by the same node of both: to its leader or coordinator, and now and then to the
+other node. These differences come on top:
+
+{differences_of_nodes}
 ## Error codes
 
 {provoked} of the {codes} codes of Kafka's table are provoked by `compat_tests/test_error_codes.py`, on Kafka
@@ -100,7 +108,8 @@ def page() -> str:
             ("key", "API", "Kafka", "why"),
             ((str(int(key)), _name(key), _range(*theirs[key]), why) for key, why in NOT_SERVED.items()),
         ),
-        differences=_differences(),
+        differences=_differences(ALLOWED),
+        differences_of_nodes=_differences(ALLOWED_OF_NODES),
         provoked=len(CASES),
         codes=len(ErrorCode),
         cases=", ".join(f"{code.name} {int(code)}" for code in sorted(CASES)),
@@ -174,10 +183,10 @@ def _ours(api: Api) -> str:
     return told if api.minimum == api.advertised_minimum else f"{told}, served from {api.minimum}"
 
 
-def _differences() -> str:
+def _differences(allowed: Iterable[Allowed]) -> str:
     """Return a table for each API, after one for the differences that concern many."""
     tables: dict[str, list[Allowed]] = {}
-    for entry in ALLOWED:
+    for entry in allowed:
         heading = ", ".join(_name(key) for key in entry.apis) or "All APIs"
         tables.setdefault(heading, []).append(entry)
     return "\n".join(

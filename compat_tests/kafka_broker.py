@@ -97,12 +97,16 @@ class KafkaBroker(Broker):
     def _properties(self) -> str:
         return server_properties(self.directory, self._listeners(), self._controller_port, self.settings)
 
+    def _cluster_id(self) -> str:
+        """Return the id of the cluster that is made."""
+        return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
     def _format(self) -> None:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         command = java_command(
             "kafka.tools.StorageTool",
             "format",
-            f"--cluster-id={cluster_id}",  # one in 64 begins with a dash, which "-t" would take for an option
+            # One in 64 begins with a dash, which "-t" would take for an option.
+            f"--cluster-id={self._cluster_id()}",
             "-c",
             str(self.directory / "server.properties"),
         )

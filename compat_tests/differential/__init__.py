@@ -9,8 +9,11 @@
     runner.py     sends a sequence to one broker; settling.py waits until what it changed can be seen
     plain.py      answers as plain data, with ids, times and addresses made the same
     compare.py    the differences of two answers, field by field
-    allow_list.py the differences that stay, each with its reason; allowed.py says what covers what
+    allow_list.py the differences that stay, each with its reason; allow_list_nodes.py those of several nodes;
+                  allowed.py says what covers what
     mutants.py    answers with one thing wrong, which must be seen
+    clusters.py   two nodes of both: Kawal's workers, and brokers of Kafka with partitions in the same places
+    routing.py    the nodes that get a step; fitting.py what is changed in it; courses.py both clusters, live
     recorded.py   Kafka's answers in files, with which compat_tests/test_differential.py compares the gateway
     __main__.py   `make differential`: both brokers live, with other requests every time
 

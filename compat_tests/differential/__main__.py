@@ -11,13 +11,16 @@ from random import SystemRandom
 
 from compat_tests.broker import Broker
 from compat_tests.differential.allow_list import ALLOWED
+from compat_tests.differential.allow_list_nodes import ALLOWED_OF_NODES
 from compat_tests.differential.allowed import explanation
 from compat_tests.differential.compare import Difference, differences
+from compat_tests.differential.courses import exchanges
 from compat_tests.differential.plain import Plain
 from compat_tests.differential.recorded import FOLDER, SEED, save
 from compat_tests.differential.runner import run_steps
 from compat_tests.differential.sequences import WILD_EACH, Sequence, names, sequence
 from compat_tests.differential.settling import SETTINGS, warm_up
+from compat_tests.differential.steps import Step
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 
@@ -33,18 +36,25 @@ def main() -> int:
         return _record(wanted)
     print(f"seed {options.seed}", flush=True)
     chosen = [sequence(name, options.seed, options.each) for name in wanted]
-    answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
-    found: list[Difference] = []
-    count = 0
-    for run in chosen:
-        pairs = zip(run.steps, answers["kafka"][run.name], answers["kawal"][run.name], strict=True)
-        for step, kafka, kawal in pairs:
-            count += 1
-            found += differences(step, kafka, kawal)
-    unexplained = [difference for difference in found if explanation(difference, ALLOWED) is None]
+    exchanged = _exchanges(chosen) if options.nodes == 1 else exchanges(chosen, options.nodes)
+    allowed = ALLOWED if options.nodes == 1 else (*ALLOWED, *ALLOWED_OF_NODES)
+    found = [difference for exchange in exchanged for difference in differences(*exchange)]
+    unexplained = [difference for difference in found if explanation(difference, allowed) is None]
     _show(unexplained)
-    print(f"{count} exchanges, {len(found)} differences, {len(unexplained)} of them without a reason")
+    print(
+        f"{len(exchanged)} exchanges, {len(found)} differences, {len(unexplained)} of them without a reason"
+    )
     return 1 if unexplained else 0
+
+
+def _exchanges(chosen: list[Sequence]) -> list[tuple[Step, Plain, Plain]]:
+    """Return each step with Kafka's answer and the gateway's, of one node each."""
+    answers = {kind.kind: _answers(kind, chosen) for kind in (KawalBroker, KafkaBroker)}
+    return [
+        exchange
+        for run in chosen
+        for exchange in zip(run.steps, answers["kafka"][run.name], answers["kawal"][run.name], strict=True)
+    ]
 
 
 def _record(wanted: list[str]) -> int:
@@ -64,6 +74,9 @@ def _options() -> argparse.Namespace:
         "--seed", type=int, default=chance, help="the seed of the requests; default: a new one every time"
     )
     parser.add_argument("--each", type=int, default=WILD_EACH, help="wild requests of each API and version")
+    parser.add_argument(
+        "--nodes", type=int, default=1, help="workers of the gateway, and brokers of Kafka's cluster"
+    )
     parser.add_argument("--only", default="", metavar="PATTERN", help="sequences whose name matches")
     parser.add_argument("--record", action="store_true", help="ask Kafka alone and keep its answers")
     return parser.parse_args()

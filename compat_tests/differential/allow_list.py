@@ -26,6 +26,7 @@ STARTED_WITH: Final = frozenset(
         *("broker.heartbeat.interval.ms", "broker.session.timeout.ms", "log.cleaner.dedupe.buffer.size"),
         *("group.initial.rebalance.delay.ms", "offsets.topic.replication.factor"),
         *("transaction.state.log.min.isr", "transaction.state.log.replication.factor"),
+        *("share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor"),
     }
 )
 """Broker configs that compat_tests/kafka_broker.py sets, or that are about addresses and directories."""

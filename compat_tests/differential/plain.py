@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 import time
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 from zlib import crc32
@@ -44,6 +45,12 @@ MOMENTS = frozenset(
         *("last_caught_up_timestamp", "transaction_start_time_ms"),
     }
 )
+LEADER_EPOCHS = frozenset({"leader_epoch", "current_leader_epoch", "last_fetched_epoch", "epoch"})
+CONTROL = 0x20
+MARKER_BYTES = 10
+"""No marker of a transaction is shorter."""
+EPOCHS_AHEAD = 10
+"""A leader epoch of a request is so far ahead at most that it stands for one of the broker's."""
 NOW_WITHIN_MS = 3_600_000
 
 RANDOM_ID = 4
@@ -56,12 +63,15 @@ _BATCH = struct.Struct(">qiibIhiqqqhii")
 class Names:
     """The stand-ins of one sequence on one broker: which id stands for which."""
 
-    def __init__(self, prefix: str, directory: str) -> None:
-        """Begin without ids; topics of the sequence begin with `prefix`, broker files are in `directory`."""
+    def __init__(self, prefix: str, directories: Sequence[str]) -> None:
+        """Begin without ids; topics of the sequence begin with `prefix`, their files are in `directories`."""
         self.prefix = prefix
-        self.directory = directory
+        self._directories = directories
         # Every text of the request that is being answered.
         self.mentioned: set[str] = set()
+        # The number of the node that is asked, and the leader epochs of all.
+        self.node = 0
+        self._epochs = dict.fromkeys(range(len(directories)), 0)
         self._topics: dict[UUID, tuple[str, int]] = {}
         self._generations: dict[str, int] = {}
         self._real_topics: dict[UUID, UUID] = {}
@@ -73,12 +83,34 @@ class Names:
         """Return whether a name is one of the sequence, or named by the request."""
         return name in self.mentioned or _folded(name).startswith(_folded(self.prefix))
 
+    def without_directories(self, text: str) -> str:
+        """Return a text with a word in place of the directory of a broker."""
+        for directory in self._directories:
+            text = text.replace(directory, "<directory>")
+        return text
+
+    def name_of(self, stand_in: UUID) -> str:
+        """Return the name of the topic for whose id this is a stand-in; empty, if it has not been made."""
+        return self._topics.get(self.real_topic(stand_in), ("", 0))[0]
+
     def learn_topic(self, name: str, real: UUID) -> None:
         """Remember the id of a topic as it is now."""
         if real.int and real not in self._topics:
             generation = self._generations[name] = self._generations.get(name, 0) + 1
             self._topics[real] = (name, generation)
             self._real_topics[topic_id(name, generation)] = real
+
+    def learn_epoch(self, node: int, epoch: int) -> None:
+        """Remember the leader epoch of the partitions that a node leads: 0 stands for it."""
+        self._epochs[node] = epoch
+
+    def real_epoch(self, stand_in: int) -> int:
+        """Return the leader epoch at the node that is asked; another number as it is."""
+        return stand_in + self._epochs[self.node] if 0 <= stand_in < EPOCHS_AHEAD else stand_in
+
+    def shown_epoch(self, real: int) -> int:
+        """Return the stand-in for the leader epoch of any node; another number as it is."""
+        return 0 if real in self._epochs.values() else real
 
     def real_topic(self, stand_in: UUID) -> UUID:
         """Return the broker's id in place of a stand-in; other ids, unknown to every broker, as they are."""
@@ -193,11 +225,13 @@ def _item(value: Any, field: Field, names: Names) -> Any:
     if field.name in TEXTS:
         return "<text>" if value else value
     if field.name in ("value", "log_dir") and isinstance(value, str):
-        return _ADDRESS.sub("<address>", value.replace(names.directory, "<directory>"))
+        return _ADDRESS.sub("<address>", names.without_directories(value))
     if field.name in MOMENTS:
         return moment(value)
     if field.name == "session_id":
         return names.shown_session(value)
+    if field.name in LEADER_EPOCHS and isinstance(value, int):
+        return names.shown_epoch(value)
     if field.name == "producer_id":
         return names.shown_producer(value)
     return value
@@ -206,6 +240,15 @@ def _item(value: Any, field: Field, names: Names) -> Any:
 def moment(value_ms: int) -> int | str:
     """Return a time as it is, or "<now>" when it is within the run."""
     return "<now>" if abs(value_ms - time.time() * 1000) < NOW_WITHIN_MS else value_ms
+
+
+def _of_any_epoch(records: bytes, attributes: int, names: Names) -> bytes:
+    """Return the records of a batch; in a marker, the stand-in for the epoch of its coordinator."""
+    if not attributes & CONTROL or len(records) < MARKER_BYTES:
+        return records
+    # The value of a marker is a version and the epoch; after it there is the number of headers, 0.
+    before, epoch, after = records[:-5], struct.unpack(">i", records[-5:-1])[0], records[-1:]
+    return before + struct.pack(">i", names.shown_epoch(epoch)) + after
 
 
 def batches(data: bytes, names: Names) -> list[Plain]:
@@ -238,14 +281,14 @@ def batches(data: bytes, names: Names) -> list[Plain]:
         found.append(
             {
                 "offsets": [base, base + delta],
-                "leader_epoch": epoch,
+                "leader_epoch": names.shown_epoch(epoch),
                 "magic": magic,
                 "crc_is_right": crc == crc32c(whole[21:]),
                 "attributes": attributes,
                 "times": [moment(first_ms), moment(max_ms)],
                 "producer": [names.shown_producer(producer), era, sequence],
                 "count": count,
-                "records": crc32(whole[61:]),
+                "records": crc32(_of_any_epoch(whole[61:], attributes, names)),
             }
         )
         position += len(whole)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 from compat_tests.batches import Batch
 from compat_tests.broker import Broker
-from compat_tests.differential.plain import Names, Plain, plain
+from compat_tests.differential.plain import LEADER_EPOCHS, Names, Plain, plain
 from compat_tests.differential.settling import Settler
 from compat_tests.differential.steps import Step
 from compat_tests.wire import RawClient
@@ -27,52 +27,59 @@ CLOSED, SILENT, NO_ANSWER = {"outcome": "closed"}, {"outcome": "silent"}, {"outc
 
 
 class Runner:
-    """A runner that sends the steps of a sequence to one broker, each after the answer to the one before."""
+    """A runner that sends the steps of a sequence to one broker, each after the answer to the one before.
 
-    def __init__(self, broker: Broker, prefix: str) -> None:
-        """Connect; all topics of the sequence begin with `prefix`."""
-        self.names = Names(prefix, str(broker.directory))
-        self._broker = broker
-        self._client = RawClient(broker)
-        self._settler = Settler(broker, self.names)
+    A broker may have several nodes: each step says which of them gets it.
+    """
+
+    def __init__(self, nodes: Sequence[Broker], prefix: str) -> None:
+        """Connect to all nodes; all topics of the sequence begin with `prefix`."""
+        self.names = Names(prefix, [str(node.directory) for node in nodes])
+        self._nodes = nodes
+        self._clients = [RawClient(node) for node in nodes]
+        self.settler = Settler(nodes, self.names)
 
     def close(self) -> None:
         """Disconnect."""
-        self._client.close()
-        self._settler.close()
+        for client in self._clients:
+            client.close()
+        self.settler.close()
 
     def run(self, step: Step) -> Plain:
         """Send one step and return what came of it."""
+        self.names.node = step.node
         request = resolve(step.request, self.names)
-        self._client.socket.settimeout(SILENCE_SECONDS[self._broker.kind])
+        client = self._clients[step.node]
+        client.socket.settimeout(SILENCE_SECONDS[self._nodes[step.node].kind])
         try:
             if step.api is ApiKey.PRODUCE and step.request.acks == 0:
-                return self._run_unanswered(request, step.version)
-            answer = self._client.call(request, step.version)
+                return _run_unanswered(client, request, step.version)
+            answer = client.call(request, step.version)
         except TimeoutError:
-            return self._connect_again(SILENT)
+            return self._connect_again(step.node, SILENT)
         except (ConnectionError, AssertionError) as error:
             if isinstance(error, AssertionError) and "closed the connection" not in str(error):
                 raise
-            return self._connect_again(CLOSED)
-        self._settler.settle(step, answer)
+            return self._connect_again(step.node, CLOSED)
+        self.settler.settle(step, answer)
         self.names.mentioned = set(texts(step.request))
         return plain(answer, step.version, self.names)
 
-    def _run_unanswered(self, request: Any, version: int) -> Plain:
-        self._client.send(request, version, answered=False)
-        self._client.call(ApiVersionsRequest(), 0)
-        return dict(NO_ANSWER)
-
-    def _connect_again(self, outcome: Plain) -> Plain:
-        self._client.close()
-        self._client = RawClient(self._broker)
+    def _connect_again(self, node: int, outcome: Plain) -> Plain:
+        self._clients[node].close()
+        self._clients[node] = RawClient(self._nodes[node])
         return dict(outcome)
+
+
+def _run_unanswered(client: RawClient, request: Any, version: int) -> Plain:
+    client.send(request, version, answered=False)
+    client.call(ApiVersionsRequest(), 0)
+    return dict(NO_ANSWER)
 
 
 def run_steps(broker: Broker, prefix: str, steps: Iterable[Step]) -> list[Plain]:
     """Run a whole sequence on new connections."""
-    runner = Runner(broker, prefix)
+    runner = Runner([broker], prefix)
     try:
         return [runner.run(step) for step in steps]
     finally:
@@ -105,6 +112,8 @@ def resolve(value: Any, names: Names, field: str = "") -> Any:
         return names.real_member(value)
     if field == "session_id":
         return names.real_session(value)
+    if field in LEADER_EPOCHS:
+        return names.real_epoch(value)
     if field.endswith("producer_id"):
         return names.real_producer(value)
     if not hasattr(type(value), "__wire__"):

@@ -7,7 +7,7 @@ What a client sees between the two is chance and cannot be compared.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from compat_tests.broker import Broker, Kind
@@ -29,11 +29,17 @@ from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequ
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 CONFIG_SECONDS = 0.15
-"""The time Kafka's broker may take to act on a config that its controller has recorded."""
+"""The time a broker may take to act on a config that its controller has recorded.
+
+Those of Kafka all do, and of several workers those that were not asked.
+"""
 
 SETTINGS_APIS: Final = (
     *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS),
 )
+
+FIRST_NODE = 1
+"""The id of the first node; those of others follow."""
 
 CREDENTIALS_SECONDS = 1.0
 """The same for credentials."""
@@ -61,17 +67,22 @@ def warm_up(broker: Broker) -> None:
 
 
 class Settler:
-    """An observer of the broker on a connection of its own."""
+    """An observer of all nodes of a broker on connections of its own.
 
-    def __init__(self, broker: Broker, names: Names) -> None:
+    `leaders` are the numbers of the nodes that lead the partitions of each topic that is there.
+    """
+
+    def __init__(self, nodes: Sequence[Broker], names: Names) -> None:
         """Connect; ids of new topics go to `names`."""
-        self._kind = broker.kind
+        self._kind = nodes[0].kind
         self._names = names
-        self._client = RawClient(broker)
+        self._clients = [RawClient(node) for node in nodes]
+        self.leaders: dict[str, list[int]] = {}
 
     def close(self) -> None:
         """Disconnect."""
-        self._client.close()
+        for client in self._clients:
+            client.close()
 
     def settle(self, step: Step, answer: Any) -> None:
         """Wait until the change that `answer` confirms can be seen."""
@@ -96,16 +107,17 @@ class Settler:
             )
         elif api in (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID) and request.transactional_id:
             self._wait_marked(request.transactional_id)
-        elif api in SETTINGS_APIS and self._kind == "kafka":
+        elif api in SETTINGS_APIS and (self._kind == "kafka" or len(self._clients) > 1):
             time.sleep(CONFIG_SECONDS)
 
     def _wait_marked(self, transactional_id: str) -> None:
         """Wait until the markers of a transaction that is ended are written."""
 
         def marked() -> bool:
+            # The nodes that do not coordinate it know nothing of it.
             request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-            (found,) = self._client.call(request, 0).transaction_states
-            return not str(found.transaction_state).startswith("Prepare")
+            found = [client.call(request, 0).transaction_states[0] for client in self._clients]
+            return not any(str(state.transaction_state).startswith("Prepare") for state in found)
 
         eventually(marked, waiting_for=f"the end of the transaction of {transactional_id}")
 
@@ -114,17 +126,27 @@ class Settler:
             eventually(lambda name=name: self._served(name, count), waiting_for=f"{name} to be served")  # type: ignore[misc]
 
     def _served(self, name: str, count: int) -> bool:
-        (topic,) = self._metadata([name]).topics
-        if topic.error_code or len(topic.partitions) < count:
+        seen = [answer.topics[0] for answer in self._metadata([name])]
+        if any(topic.error_code or len(topic.partitions) < count for topic in seen):
             return False
+        topic = seen[0]
         self._names.learn_topic(name, topic.topic_id)
-        asked = [
-            ListOffsetsPartition(partition_index=part.partition_index, timestamp=-1)
-            for part in topic.partitions
-        ]
+        for part in topic.partitions:
+            self._names.learn_epoch(self._number_of(part.leader_id), part.leader_epoch)
+        led = {part.partition_index: self._number_of(part.leader_id) for part in topic.partitions}
+        self.leaders[name] = [led[index] for index in range(len(led))]
+        return all(self._leads(number, name) for number in range(len(self._clients)))
+
+    def _number_of(self, node_id: int) -> int:
+        return node_id - FIRST_NODE if len(self._clients) > 1 else 0
+
+    def _leads(self, number: int, name: str) -> bool:
+        """Return whether a node serves the partitions of a topic that it is to lead."""
+        led = [index for index, leader in enumerate(self.leaders[name]) if leader == number]
+        asked = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in led]
         request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=asked)])
-        answer = self._client.call(request, 5)
-        return all(not part.error_code for part in answer.topics[0].partitions)
+        answer = self._clients[number].call(request, 5)
+        return all(not part.error_code for topic in answer.topics for part in topic.partitions)
 
     def _wait_credentials(self, request: AlterUserScramCredentialsRequest, altered: set[str]) -> None:
         put = {
@@ -136,29 +158,34 @@ class Settler:
             (deletion.name, deletion.mechanism) for deletion in request.deletions if deletion.name in altered
         }
 
-        def seen() -> bool:
+        def seen(client: RawClient) -> bool:
             users = [UserName(name=name) for name in altered]
             found = {
                 (result.user, info.mechanism, info.iterations)
-                for result in self._client.call(DescribeUserScramCredentialsRequest(users=users), 0).results
+                for result in client.call(DescribeUserScramCredentialsRequest(users=users), 0).results
                 for info in result.credential_infos
             }
             return put <= found and not deleted & {known[:2] for known in found}
 
         # Not for ever: Kafka 4.3.1 may forget an upsertion that came with a deletion of another user.
         ends = time.monotonic() + CREDENTIALS_SECONDS
-        while altered and not seen() and time.monotonic() < ends:
+        while altered and not all(map(seen, self._clients)) and time.monotonic() < ends:
             time.sleep(POLL_INTERVAL_SECONDS)
 
     def _wait_gone(self, names: set[str]) -> None:
         def gone() -> bool:
-            return all(topic.error_code for topic in self._metadata(sorted(names)).topics)
+            seen = self._metadata(sorted(names))
+            return all(topic.error_code for answer in seen for topic in answer.topics)
 
         if names:
             eventually(gone, waiting_for=f"{sorted(names)} to be deleted")
+            for name in names:
+                self.leaders.pop(name, None)
             if self._kind == "kafka":
                 time.sleep(CONFIG_SECONDS)
 
-    def _metadata(self, names: list[str]) -> Any:
+    def _metadata(self, names: list[str]) -> list[Any]:
+        """Return what each node tells about some topics."""
         topics = [MetadataRequestTopic(name=name) for name in names]
-        return self._client.call(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 12)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        return [client.call(request, 12) for client in self._clients]

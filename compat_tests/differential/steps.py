@@ -51,6 +51,8 @@ class Step:
 
     request: Any
     version: int
+    node: int = 0
+    """The number of the node that gets it, of a cluster of several."""
 
     @property
     def api(self) -> ApiKey:
@@ -60,7 +62,8 @@ class Step:
         return api
 
     def __str__(self) -> str:
-        return f"{self.api.name} v{self.version} {brief(self.request)}"
+        node = f" at node {self.node}" if self.node else ""
+        return f"{self.api.name} v{self.version}{node} {brief(self.request)}"
 
 
 def brief(value: Any) -> str:
