@@ -27,6 +27,7 @@ from broker.core import Broker
 from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Stats
 from broker.requests.gate import Gate
+from broker.storage.node_directory import check_directory
 from broker.storage.node_epoch import begin_node_epoch
 from broker.storage.vnode import Vnode
 from wal.disk import Disk
@@ -69,16 +70,17 @@ def open_broker(
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
     clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` ask a schema
     registry.  `users` are added unless they exist; `user_added` gets their names.  `kind` is the class made.
-    `nodes` are those that share the directory, by default this one alone: only the vnodes that it leads are
-    opened.  If it is not the controller, `records` are the catalogue's, as that one has them.
+    `nodes` are those of the cluster, by default this one alone: only the vnodes that it leads are opened.  If
+    it is not the controller, `records` are the catalogue's, as that one has them.
     Raises: StoreError, if the directory cannot be used: why and what to do; DiskError, of a file.
     """
     nodes = nodes or Nodes(config.node_id)
-    check_server(config, nodes.count)
+    check_server(config, nodes.count, own_directory=nodes.has_own_directory)
     options = log_options(config, {}, vnode_count=config.kawal_vnodes)
     options = replace(options, wall_offset_ms=wall_ms - now_ms)
-    store = _open_store(disk, config, nodes, _new_identity(config, random), options, now_ms, records)
+    store = _open_store(disk, config, nodes, _new_identity(config, nodes, random), options, now_ms, records)
     try:
+        _check_directory(store, nodes)
         known = list(map(decode_record, store.catalogue.records))
         store.catalogue.records.clear()
         vnode_ids = [index for database, index in store.vnodes() if database == DEFAULT_DATABASE]
@@ -119,11 +121,24 @@ def _open_store(
 ) -> Store:
     """Open the directory as its owner, or beside the controller, which is the owner then."""
     path = config.log_dirs
-    if not nodes.is_controller:
+    if not nodes.is_controller and not nodes.has_own_directory:
         return Store.follow(disk, path, records=records or [], now_ms=now_ms, options=options)
-    # Where there are several nodes, the process that starts them has the lock.
-    locks = nodes.count == 1
-    return Store.open(disk, path, new_identity=identity, now_ms=now_ms, options=options, locks=locks)
+    return Store.open(
+        disk,
+        path,
+        new_identity=identity,
+        now_ms=now_ms,
+        options=options,
+        # Where several processes share it, the one that starts them has the lock.
+        locks=nodes.has_own_directory,
+        records=None if nodes.is_controller else records or [],
+    )
+
+
+def _check_directory(store: Store, nodes: Nodes) -> None:
+    """Check that it is this node's.  Raises: StoreError."""
+    number, count = (nodes.number, nodes.count) if nodes.members is not None else (0, 1)
+    check_directory(store.path, store.identity, number=number, count=count, cluster_id=nodes.cluster_id)
 
 
 def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int) -> None:
@@ -135,17 +150,18 @@ def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes
     check_known(nodes.count, topics, catalogue.group_configs)
     if DEFAULT_DATABASE not in catalogue.databases:
         _refuse_to_lose(store)
-        # A node without a log would have nothing to do.
-        _create_default_database(store, catalogue, config, max(config.kawal_vnodes, nodes.count), now_ms)
+        _create_default_database(store, catalogue, config, nodes, now_ms)
     _remove_leftovers(store, catalogue, now_ms)
 
 
-def _new_identity(config: Config, random: Random) -> StoreIdentity:
-    return StoreIdentity(
-        cluster_id=_cluster_id(random),
+def _new_identity(config: Config, nodes: Nodes, random: Random) -> StoreIdentity:
+    """Return the identity of a directory that is made now."""
+    identity = StoreIdentity(
+        cluster_id=nodes.cluster_id or _cluster_id(random),
         node_id=config.node_id,
         secret=f"{random.getrandbits(SALT_BITS):0{SALT_BITS // 4}x}",
     )
+    return identity if nodes.members is None else replace(identity, node=nodes.number, nodes=nodes.count)
 
 
 def vnodes_of(records: Iterable[bytes]) -> list[str]:
@@ -187,10 +203,12 @@ def _refuse_to_lose(store: Store) -> None:
 
 
 def _create_default_database(
-    store: Store, catalogue: Catalogue, config: Config, vnode_count: int, now_ms: int
+    store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int
 ) -> None:
     """Make the vnodes, then record them: a crash in between leaves directories that no record knows."""
-    for index in range(vnode_count):
+    # A node without a log would have nothing to do.
+    vnode_count = max(config.kawal_vnodes, nodes.count)
+    for index in nodes.kept(vnode_count):
         store.create_vnode(DEFAULT_DATABASE, index)
     record = DatabaseCreated(
         name=DEFAULT_DATABASE, vnode_count=vnode_count, durability=config.kawal_durability
@@ -259,7 +277,9 @@ def _open_databases(
     led = {database.name: nodes.led(database.vnode_count) for database in databases}
     count = sum(map(len, led.values()))
     vnodes = {
-        database.name: _open_vnodes(store, database, led[database.name], config, count, now_ms)
+        database.name: _open_vnodes(
+            store, database, led[database.name], config, count, now_ms, makes=nodes.makes_directories
+        )
         for database in databases
     }
     if nodes.count > 1:
@@ -268,11 +288,14 @@ def _open_databases(
 
 
 def _open_vnodes(
-    store: Store, database: Database, led: range, config: Config, count: int, now_ms: int
+    store: Store, database: Database, led: range, config: Config, count: int, now_ms: int, *, makes: bool
 ) -> list[Vnode]:
+    """Open the logs; `makes`: the database may have been made while this node was away."""
     options = log_options(config, database.configs, vnode_count=count)
     vnodes = []
     for index in led:
+        if makes:
+            store.have_vnode(database.directory, index)
         log = store.open_vnode(
             database.directory, index, now_ms=now_ms, options=vnode_options(options, index)
         )

@@ -41,6 +41,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", metavar="N", help="processes, each a node with a port of its own (default 1)"
     )
+    parser.add_argument("--node", metavar="I", help="number of this node in kawal.cluster.nodes, from 0 on")
     parser.add_argument(
         "--insecure",
         action="store_true",
@@ -50,7 +51,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def flags_of(arguments: argparse.Namespace) -> list[str]:
     """Return the flags again, for a program that is to read the same configuration; no secret is in them."""
-    names = ("listen", "data", "config", "http", "advertise", "workers")
+    names = ("listen", "data", "config", "http", "advertise", "workers", "node")
     given = {name: getattr(arguments, name) for name in names}
     return [
         *(f"--set={text}" for text in arguments.set),
@@ -89,6 +90,8 @@ def _settings(arguments: argparse.Namespace) -> list[Setting]:
         settings.append(Setting("advertised.listeners", arguments.advertise, "--advertise"))
     if arguments.workers is not None:
         settings.append(Setting("kawal.workers", arguments.workers, "--workers"))
+    if arguments.node is not None:
+        settings.append(Setting("kawal.cluster.node", arguments.node, "--node"))
     if arguments.insecure:
         settings.append(Setting("kawal.insecure", True, "--insecure"))
     return settings

@@ -74,11 +74,13 @@ class Store:
         now_ms: int,
         options: LogOptions | None = None,
         locks: bool = True,
+        records: list[bytes] | None = None,
     ) -> Store:
         """Open the data directory, or make it when it is empty or does not exist.
 
         `new_identity` is used only when it is made. `options` are the defaults of every log in it. `locks`:
-        the directory is locked here; else the caller has its lock.
+        the directory is locked here; else the caller has its lock. `records` are those of a catalogue that
+        another node keeps; None: it is kept in this directory.
         Raises: StoreInUse, UnknownFormat, ForeignDirectory, MetadataLost, NotUsable; DiskError.
         """
         make_directories(disk, path)
@@ -87,7 +89,10 @@ class Store:
             identity = _identity(disk, path, new_identity)
             store = cls(disk, path, identity, lock, options or LogOptions())
             store._upgrade()
-            store._open_catalogue(now_ms)
+            if records is None:
+                store._open_catalogue(now_ms)
+            else:
+                store._follow_catalogue(records, now_ms)
         except BaseException:
             if lock is not None:
                 lock.release()
@@ -106,10 +111,7 @@ class Store:
         """
         identity = read_marker(disk, f"{path}/{MARKER}")
         store = cls(disk, path, identity, None, options or LogOptions())
-        from wal.memory_disk import MemoryDisk  # most starts follow none
-
-        store._open_catalogue(now_ms, disk=MemoryDisk())
-        store.catalogue.records += records
+        store._follow_catalogue(records, now_ms)
         return store
 
     def _upgrade(self) -> None:
@@ -140,6 +142,13 @@ class Store:
         )
         self._catalogue = Catalogue.open(disk or self.disk, directory, options=options, now_ms=now_ms)
 
+    def _follow_catalogue(self, records: list[bytes], now_ms: int) -> None:
+        """Have the catalogue in memory, and begin with these records."""
+        from wal.memory_disk import MemoryDisk  # most starts follow none
+
+        self._open_catalogue(now_ms, disk=MemoryDisk())
+        self.catalogue.records += records
+
     @property
     def _salt(self) -> bytes:
         return self.identity.secret.encode()
@@ -157,6 +166,18 @@ class Store:
         self.disk.make_directory(self.vnode_path(database, vnode_id))
         self.disk.sync_directory(f"{self.path}/{database}")
         self.disk.sync_directory(self.path)
+
+    def have_vnode(self, database: str, vnode_id: int) -> None:
+        """Make the directory of a vnode of which a catalogue elsewhere says that it is here, unless it is.
+
+        Raises: VnodeMissing, if it was here and is lost; DiskError.
+        """
+        directory = self.vnode_path(database, vnode_id)
+        if self.disk.exists(directory):
+            return
+        if (database, vnode_id) in self._used.marked():
+            raise VnodeMissing(lost_files(directory))
+        self.create_vnode(database, vnode_id)
 
     def open_vnode(
         self, database: str, vnode_id: int, *, now_ms: int, options: LogOptions | None = None

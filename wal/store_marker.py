@@ -47,6 +47,10 @@ class StoreIdentity:
     node_id: int
     secret: str
     """Hex digits from a random source: it salts the checksums, so that no client can forge a frame."""
+    node: int = 0
+    """The number of the node that the directory is of, among those of its cluster."""
+    nodes: int = 1
+    """Their number; 1: this directory has all logs, as it also has if several workers share it."""
 
 
 def raise_format(disk: Disk, path: str, identity: StoreIdentity) -> None:
@@ -61,6 +65,8 @@ def raise_format(disk: Disk, path: str, identity: StoreIdentity) -> None:
 def write_marker(disk: Disk, path: str, identity: StoreIdentity, *, version: int = STORE_FORMAT) -> None:
     """Write the marker durably: from then on the directory counts as complete.  Raises: DiskError."""
     content = {"format": version, **asdict(identity)}
+    if identity.nodes == 1:
+        del content["node"], content["nodes"]
     data = json.dumps(content, indent=2).encode() + b"\n"
     replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
 
@@ -88,6 +94,8 @@ def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
                 cluster_id=str(content["cluster_id"]),
                 node_id=int(content["node_id"]),
                 secret=str(content["secret"]),
+                node=int(content.get("node", 0)),
+                nodes=int(content.get("nodes", 1)),
             )
     except (ValueError, KeyError, TypeError) as error:
         raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error

@@ -94,13 +94,13 @@ def envelope_of(node: Node, call: Call[Any], request: Any, api_key: int, version
 
     connection = call.connection
     login = connection.login
-    controller = node.nodes.seen_at(connection.advertised)[0]
+    controller = node.nodes.node_at(node.nodes.controller_id, connection)
     sender = Sender(
         principal=connection.principal,
         by_token=login is not None and login.by_token,
         host=connection.host,
         listener=connection.listener,
-        controller=(controller.host, controller.port),
+        controller=connection.advertised if controller is None else (controller.host, controller.port),
     )
     header = encode_request_header(
         api_key=api_key, api_version=version, correlation_id=call.correlation_id, client_id=call.client_id

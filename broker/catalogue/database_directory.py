@@ -22,7 +22,7 @@ from broker.catalogue.catalogue_records import (
     DirectoryRemoved,
     VnodesAdded,
 )
-from broker.catalogue.database_jobs import Done, MakeJob, RemoveJob, SplitJob
+from broker.catalogue.database_jobs import Done, MakeJob, RemoveJob, SplitJob, vnodes_made_by
 from broker.catalogue.databases import (
     DEFAULT_DATABASE,
     VNODES_MAX,
@@ -36,7 +36,7 @@ from broker.catalogue.databases import (
     log_options,
     value_of,
 )
-from broker.catalogue.guards import check_droppable
+from broker.catalogue.guards import check_droppable, check_empty
 from broker.config.database_keys import DATABASE_KEYS
 from broker.errors import RequestError
 from broker.storage.vnode import Vnode
@@ -45,16 +45,15 @@ from wal.maintenance_jobs import Job
 from wal.store import DATABASE_PREFIX, Store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from random import Random
 
     from broker.catalogue.metadata import Metadata
     from broker.loop.loop import Loop
     from broker.storage.vnodes import Vnodes
+    from wal.options import LogOptions
 
 logger = logging.getLogger("kawal.databases")
-
-NAMED_MAX = 10
-"""The most topics that a refusal names."""
 
 RETRY_MS = 60_000
 """The pause after a directory could not be removed, or its removal not be recorded."""
@@ -119,22 +118,20 @@ class DatabaseDirectory:
         return True
 
     def _make_job(self, record: DatabaseCreated, now_ms: int, done: Done | None) -> MakeJob:
-        led = self._metadata.nodes.led(record.vnode_count)
-        count = self._vnode_count + len(led)
-        options = log_options(self._metadata.config, record.configs, vnode_count=count)
-        return MakeJob(self._store, record, led, options, now_ms, done)
+        nodes = self._metadata.nodes
+        led, kept = nodes.led(record.vnode_count), nodes.kept(record.vnode_count)
+        if done is None and not nodes.makes_directories:
+            kept = range(0)
+        options = self._options_with(record.configs, len(led))
+        return MakeJob(self._store, record, led, kept, options, now_ms, done)
 
-    @property
-    def _vnode_count(self) -> int:
-        """The number of vnodes that share the memory of this node."""
-        return sum(len(vnodes) for vnodes in self._vnodes.values())
+    def _options_with(self, configs: Mapping[str, str], more: int) -> LogOptions:
+        """Return the options of logs of which this node will have so many more: all share its memory."""
+        count = sum(len(vnodes) for vnodes in self._vnodes.values()) + more
+        return log_options(self._metadata.config, configs, vnode_count=count)
 
     def _check_room(self, added: int) -> None:
-        making = sum(
-            job.record.vnode_count if isinstance(job, MakeJob) else 1
-            for job in [*self._jobs, *self._running]
-            if isinstance(job, MakeJob | SplitJob)
-        )
+        making = vnodes_made_by([*self._jobs, *self._running])
         there = sum(database.vnode_count for database in self._databases.values())
         if there + making + added > VNODES_MAX:
             raise RequestError(
@@ -161,12 +158,7 @@ class DatabaseDirectory:
         if name == DEFAULT_DATABASE:
             raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
         check_droppable(database, self._metadata.config)
-        inside = self.topics_of(name)
-        if inside:
-            shown = ", ".join(map(repr, sorted(inside)[:NAMED_MAX]))
-            more = f" and {len(inside) - NAMED_MAX} more" if len(inside) > NAMED_MAX else ""
-            text = f"database {name!r} has topics or views: {shown}{more}; delete them first"
-            raise RequestError(ErrorCode.POLICY_VIOLATION, text)
+        check_empty(name, self.topics_of(name))
         if validate_only:
             return
         self._metadata.metadata_log.append(
@@ -193,10 +185,11 @@ class DatabaseDirectory:
         return True
 
     def _split_job(self, database: Database, index: int, now_ms: int, done: Done | None) -> SplitJob:
-        led = self._metadata.nodes.leads(index)
-        count = self._vnode_count + led
-        options = log_options(self._metadata.config, database.configs, vnode_count=count)
-        return SplitJob(self._store, database, index, led, options, now_ms, done)
+        nodes = self._metadata.nodes
+        led = nodes.leads(index)
+        options = self._options_with(database.configs, led)
+        kept = led if nodes.has_own_directory else done is not None
+        return SplitJob(self._store, database, index, led, kept, options, now_ms, done)
 
     # --- what the controller has done ------------------------------------------------------------------
 
@@ -212,7 +205,7 @@ class DatabaseDirectory:
             self._jobs.append(self._split_job(self._databases[record.name], index, now_ms, None))
 
     def dropped_elsewhere(self, record: DatabaseDropped, now_ms: int) -> None:
-        """Stop serving a database, whose files the controller removes."""
+        """Stop serving a database; in a shared directory the controller removes the files."""
         database = self._databases[record.name]
         self._metadata.metadata_log.append(record, now_ms, confirmed=lambda: self._dropped(database))
 
@@ -240,7 +233,7 @@ class DatabaseDirectory:
     def configure_logs(self, database: Database) -> None:
         """Apply the database's settings, or the server's where it has none, to its logs."""
         # Without its share, each log of many would let a start take as long as one log alone may.
-        options = log_options(self._metadata.config, database.configs, vnode_count=self._vnode_count)
+        options = self._options_with(database.configs, 0)
         for vnode in self._vnodes.get(database.name, ()):
             vnode.log.change_options(options)
         self._vnodes.follow_durability()
@@ -259,7 +252,7 @@ class DatabaseDirectory:
             for vnode in vnodes:
                 vnode.abandon()
                 vnode.settle(self._loop.internal_errors, now_ms)
-            if self._metadata.nodes.is_controller:
+            if self._metadata.nodes.has_own_directory or self._metadata.nodes.is_controller:
                 self._jobs.append(RemoveJob(self._store, directory))
 
     # --- disk work -------------------------------------------------------------------------------------
@@ -384,7 +377,9 @@ class DatabaseDirectory:
             logger.error("the directory %s of a dropped database is removed later: %s", job.directory, error)
             job.failed = True
             self._again(job, now_ms)
-        elif not job.failed and job.directory in self._databases.dropped:
+        elif (
+            not job.failed and job.directory in self._databases.dropped and self._metadata.nodes.is_controller
+        ):
             try:
                 self._metadata.metadata_log.append(DirectoryRemoved(directory=job.directory), now_ms)
             except RequestError as refusal:

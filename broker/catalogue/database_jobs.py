@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from broker.catalogue.catalogue_records import DatabaseCreated
@@ -21,12 +21,13 @@ Done = Callable[[RequestError | None], None]
 class MakeJob(Job):
     """The job that makes a database's directories and opens the logs of the vnodes that are `led` here.
 
-    Without `done` the controller has made them.
+    `kept` are the vnodes whose directories it makes; those of others are made by another node.
     """
 
     store: Store
     record: DatabaseCreated
     led: range
+    kept: range
     options: LogOptions
     now_ms: int
     done: Done | None
@@ -35,7 +36,7 @@ class MakeJob(Job):
     def run(self) -> None:
         """Make, sync, open; if that fails, what was made is left to be removed."""
         directory = self.record.directory
-        for index in range(self.record.vnode_count) if self.done is not None else ():
+        for index in self.kept:
             self.store.create_vnode(directory, index)
         for index in self.led:
             options = vnode_options(self.options, index)
@@ -46,13 +47,14 @@ class MakeJob(Job):
 class SplitJob(Job):
     """The job that makes one vnode more for a database, and opens its log if it is `led` here.
 
-    Without `done` the controller has made it.
+    `kept`: it makes the directory, too.
     """
 
     store: Store
     database: Database
     index: int
     led: bool
+    kept: bool
     options: LogOptions
     now_ms: int
     done: Done | None
@@ -61,7 +63,7 @@ class SplitJob(Job):
     def run(self) -> None:
         """Make, sync, open."""
         directory, index = self.database.directory, self.index
-        if self.done is not None:
+        if self.kept:
             self.store.create_vnode(directory, index)
         if not self.led:
             return
@@ -81,3 +83,12 @@ class RemoveJob(Job):
     def run(self) -> None:
         """Remove what is left of the directory."""
         self.store.remove_database(self.directory)
+
+
+def vnodes_made_by(jobs: Iterable[Job]) -> int:
+    """Return the number of vnodes that these jobs are to make, of all nodes."""
+    return sum(
+        job.record.vnode_count if isinstance(job, MakeJob) else 1
+        for job in jobs
+        if isinstance(job, MakeJob | SplitJob)
+    )

@@ -18,7 +18,7 @@ ReplicationControlManager.validateTotalNumberOfPartitions of Kafka 4.3, which ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from broker.config.config import Config
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from broker.catalogue.databases import Database
     from broker.catalogue.topics import Catalogue, Topic
     from broker.loop.call import Call
+
+NAMED_MAX = 10
+"""The most topics that a refusal names."""
 
 TRUE = "true"
 """A boolean as it is kept: settings are canonical text."""
@@ -141,3 +144,12 @@ def _protected(what: str, source: str, otherwise: str) -> RequestError:
         ErrorCode.POLICY_VIOLATION,
         f"{what} is protected from deletion by {source}; set that to false first{otherwise}",
     )
+
+
+def check_empty(name: str, inside: Collection[str]) -> None:
+    """Refuse to drop a database that has topics or views.  Raises: RequestError(POLICY_VIOLATION)."""
+    if inside:
+        shown = ", ".join(map(repr, sorted(inside)[:NAMED_MAX]))
+        more = f" and {len(inside) - NAMED_MAX} more" if len(inside) > NAMED_MAX else ""
+        text = f"database {name!r} has topics or views: {shown}{more}; delete them first"
+        raise RequestError(ErrorCode.POLICY_VIOLATION, text)

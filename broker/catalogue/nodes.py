@@ -1,18 +1,24 @@
 """The nodes of the cluster: their addresses, and which of them leads a partition. The one place that knows.
 
 A node leads the partitions on the vnodes that are placed on it, and coordinates what is kept in them: a group
-belongs to the leader of its partition of `__consumer_offsets`. The nodes of one data directory are workers:
-processes with consecutive ids and ports. Vnode v of any database is placed on worker v modulo their number.
-The first one is the controller: it alone changes the catalogue.
+belongs to the leader of its partition of `__consumer_offsets`. Vnode v of any database is placed on node v
+modulo their number. The first one is the controller: it alone changes the catalogue.
+
+The nodes of one data directory are workers: processes with consecutive ids and ports. Those of several
+machines have a directory each, and tell each other their addresses (broker/catalogue/members.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from broker.catalogue.members import Members
 from broker.catalogue.peers import NoPeers, Peers
 from broker.catalogue.topic import Topic
+
+if TYPE_CHECKING:
+    from broker.security.node_greeting import Greeter
 
 NO_EPOCH: Final = -1
 """The leader epoch of a partition whose leader has not told it yet."""
@@ -26,17 +32,52 @@ class Node(NamedTuple):
     port: int
 
 
-class Nodes:
-    """All nodes, as seen by one of them: worker `number` of `count`, whose id is `own_id`."""
+class Client(Protocol):
+    """A connection, as far as it matters where its client finds the nodes."""
 
-    def __init__(self, own_id: int, *, number: int = 0, count: int = 1, peers: Peers | None = None) -> None:
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """The address by which it knows this node."""
+
+    @property
+    def listener(self) -> str:
+        """The name of the listener that it came to."""
+
+
+class Nodes:
+    """All nodes, as seen by one of them: node `number` of `count`, whose id is `own_id`."""
+
+    def __init__(
+        self,
+        own_id: int,
+        *,
+        number: int = 0,
+        count: int = 1,
+        peers: Peers | None = None,
+        members: Members | None = None,
+        greeter: Greeter | None = None,
+        cluster_id: str = "",
+    ) -> None:
+        """`members` are those of several machines; None: they are workers, or this node is alone.
+
+        `greeter` knows the other nodes that come, and `cluster_id` is that of the cluster which this one
+        joins for the first time.
+        """
         assert 0 <= number < count, (number, count)
         self.own_id = own_id
         self.number = number
         self.count = count
         self.peers: Peers = peers or NoPeers()
         """The way to the other nodes."""
+        self.members = members
+        self.greeter = greeter
+        self.cluster_id = cluster_id
         self._epochs = [NO_EPOCH] * count
+
+    @property
+    def has_own_directory(self) -> bool:
+        """Whether this node's logs lie in a directory of its own, which it shares with no worker."""
+        return self.count == 1 or self.members is not None
 
     @property
     def controller_id(self) -> int:
@@ -78,10 +119,21 @@ class Nodes:
             if node_id != self.own_id:
                 self.note_epoch(node_id, epoch)
 
-    def seen_at(self, advertised: tuple[str, int]) -> list[Node]:
-        """Return all nodes for a client to which this one has the address `advertised`."""
-        host, port = advertised
-        return [Node(node_id, host, port + node_id - self.own_id) for node_id in self.ids]
+    def seen_at(self, client: Client) -> list[Node]:
+        """Return all nodes that are there, as a client reaches them."""
+        return [node for node_id in self.ids if (node := self.node_at(node_id, client)) is not None]
+
+    def node_at(self, node_id: int, client: Client) -> Node | None:
+        """Return a node as a client reaches it; None: it is away, or not to be reached by that listener."""
+        host, port = client.advertised
+        if self.members is None or node_id == self.own_id:
+            return Node(node_id, host, port + node_id - self.own_id)
+        address = self.members.address(node_id - self.controller_id, client.listener)
+        return None if address is None else Node(node_id, *address)
+
+    def is_there(self, node_id: int) -> bool:
+        """Whether a node is there, as far as is known; a worker that is not is about to start again."""
+        return self.members is None or self.members.is_there(node_id - self.controller_id)
 
     def leads(self, vnode: int) -> bool:
         """Whether this node leads the partitions on the vnode of this number, of any database."""
@@ -90,6 +142,15 @@ class Nodes:
     def led(self, vnode_count: int) -> range:
         """Return the numbers of the vnodes that this node leads, of a database with so many."""
         return range(self.number, vnode_count, self.count)
+
+    def kept(self, vnode_count: int) -> range:
+        """Return the numbers of the vnodes whose directories this node makes and removes."""
+        return self.led(vnode_count) if self.has_own_directory else range(vnode_count)
+
+    @property
+    def makes_directories(self) -> bool:
+        """Whether directories are made here for what another node has recorded."""
+        return self.has_own_directory and not self.is_controller
 
     def leader_of_vnode(self, vnode: int) -> int:
         """Return the node that leads the partitions on a vnode."""

@@ -17,6 +17,7 @@ from broker.config.endpoints import HTTP_OFF, is_loopback, parse_endpoint
 from broker.config.group_limits import INTERVAL_NAMES, assignment_interval_ms, check_group_limits
 from broker.config.listener_keys import PREFIX, check_listeners_exist, is_listener_key, listener_key
 from broker.config.listener_specs import ListenerSpec, check_reach, listener_specs
+from broker.config.node_keys import check_nodes
 from broker.config.server_keys import HOUR_MS, KEYS
 from broker.config.tls_settings import tls_settings
 
@@ -251,6 +252,10 @@ class Config:
     kawal_shutdown_timeout_ms: int = _of("kawal.shutdown.timeout.ms")
     # Operation
     kawal_workers: int = _of("kawal.workers")
+    kawal_cluster_nodes: tuple[str, ...] = _of("kawal.cluster.nodes")
+    kawal_cluster_node: int | None = _of("kawal.cluster.node")
+    kawal_cluster_secret_file: str | None = _of("kawal.cluster.secret.file")
+    inter_broker_listener_name: str | None = _of("inter.broker.listener.name")
     kawal_http_listen: str = _of("kawal.http.listen")
     kawal_console_listeners: str = _of("kawal.console.listeners")
     kawal_console_read_only: bool = _of("kawal.console.read.only")
@@ -366,6 +371,7 @@ def _check_together(config: Config) -> None:
 
             sasl_settings(config, spec.name)
     check_reach(config, specs)
+    check_nodes(config)
     check_console(config.kawal_console_listeners, config.kawal_insecure, specs)
     http = config.kawal_http_listen
     if config.kawal_insecure or http == HTTP_OFF or is_loopback(parse_endpoint(http).host):

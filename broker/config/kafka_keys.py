@@ -72,7 +72,6 @@ INT - group.streams.min.session.timeout.ms 45000 | Smallest session timeout of a
 INT - group.streams.num.standby.replicas 0 | Standby replicas of each task.
 INT - group.streams.session.timeout.ms 45000 | Time without a heartbeat after which a member is removed.
 INT - initial.broker.registration.timeout.ms 60000 | How long a starting broker tries to register.
-STRING - inter.broker.listener.name null | Listener brokers use among themselves.
 INT - kafka.metrics.polling.interval.secs 10 | How often metrics reporters are fed.
 LIST - kafka.metrics.reporters "" | Classes that report Yammer metrics.
 LONG - leader.imbalance.check.interval.seconds 300 | How often the spread of leaders is checked.

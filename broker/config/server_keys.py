@@ -14,6 +14,7 @@ from broker.config.console_keys import CONSOLE_KEYS
 from broker.config.coordinator_keys import OFFSET_KEYS, TRANSACTION_KEYS
 from broker.config.endpoints import HTTP_OFF, http_problem
 from broker.config.listener_specs import addresses_problem
+from broker.config.node_keys import NODE_KEYS
 from broker.config.quota_keys import QUOTA_KEYS
 from broker.config.remote_keys import REMOTE_KEYS
 from broker.config.request_log_rules import rules_problem
@@ -347,6 +348,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
 "Quotas": QUOTA_KEYS,
 "Operation": (
     *WORKER_KEYS,
+    *NODE_KEYS,
     Key("kawal.http.listen", STRING, "127.0.0.1:9644",
         "Where metrics (/metrics, for Prometheus) and health (/healthz, /readyz) are served over HTTP, "
         f"HOST:PORT; port 0 takes a free one, `{HTTP_OFF}` serves none.  If the default port is taken, the "

@@ -36,9 +36,18 @@ SERVER: Final[dict[str, Refusal]] = {
     "kawal.audit.topic": Refusal("false", _TOLD_BY_ONE),
     "kawal.ledgers.topic": Refusal("false", _TOLD_BY_ONE),
     "kawal.storage.state.topic": Refusal("false", _TOLD_BY_ONE),
-    "kawal.remote.store": Refusal("", "the copy in an object store is made by one process"),
 }
 """Settings of the server, which does not start with them."""
+
+OF_WORKERS: Final = {
+    "kawal.remote.store": Refusal("", "the copy in an object store is made by one process"),
+}
+"""Settings that workers of one directory do not have."""
+
+OF_MACHINES: Final = {
+    "kawal.remote.store": Refusal("", "each node would need a place of its own in the object store"),
+}
+"""Settings that nodes with directories of their own do not have."""
 
 TOPICS: Final[dict[str, Refusal]] = {
     MODE_KEY.name: Refusal(DISABLED, "the partitions that a split makes may be another node's"),
@@ -78,14 +87,19 @@ def check(settings: Mapping[str, str], refusals: Mapping[str, Refusal]) -> None:
             raise RequestError(ErrorCode.INVALID_CONFIG, str(ConfigError(name, text, why)))
 
 
-def check_server(config: Config, count: int) -> None:
-    """Check that this many nodes can have these settings of the server.  Raises: StoreError."""
+def check_server(config: Config, count: int, *, own_directory: bool) -> None:
+    """Check that this many nodes can have these settings of the server.
+
+    `own_directory`: each has one, on machines of their own; else they are workers of one.
+    Raises: StoreError.
+    """
     if count == 1:
         return
-    for name, refused in SERVER.items():
+    what = "nodes" if own_directory else "workers"
+    for name, refused in (SERVER | (OF_MACHINES if own_directory else OF_WORKERS)).items():
         value = config.value(name)
         if value not in (None, False, ""):
-            raise StoreError(f"{name} cannot be set with several workers: {refused.why}")
+            raise StoreError(f"{name} cannot be set with several {what}: {refused.why}")
 
 
 def check_known(
@@ -102,5 +116,5 @@ def check_known(
             try:
                 check(settings, refusals)
             except RequestError as error:
-                text = f"{kind} {name!r} cannot be served by several workers: {error.message}"
+                text = f"{kind} {name!r} cannot be served by several nodes: {error.message}"
                 raise StoreError(text) from error

@@ -98,6 +98,10 @@ class Login:
         reader, most = self._connection.reader, self._settings.receive_bytes_max
         reader.limit_bytes, reader.plain_limit_bytes = (min(limit, most) for limit in self._limits)
 
+    def leave(self) -> None:
+        """Stop judging: the client turned out to be a node, whose requests may be as long as any."""
+        self._connection.reader.limit_bytes, self._connection.reader.plain_limit_bytes = self._limits
+
     @property
     def is_ready(self) -> bool:
         """Whether the client is logged in, and not about to do so once more."""

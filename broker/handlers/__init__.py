@@ -173,6 +173,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.ALLOCATE_PRODUCER_IDS, "0"),
         Api(ApiKey.KAWAL_SHARE_RECORDS, "0"),
         Api(ApiKey.KAWAL_SHARE_STATES, "0"),
+        Api(ApiKey.KAWAL_GREET, "0"),
     )
 }
 
@@ -183,6 +184,7 @@ OF_NODES: Final = frozenset(
         ApiKey.ALLOCATE_PRODUCER_IDS,
         ApiKey.KAWAL_SHARE_RECORDS,
         ApiKey.KAWAL_SHARE_STATES,
+        ApiKey.KAWAL_GREET,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -48,7 +48,7 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
             DescribeClusterBroker(
                 broker_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
             )
-            for node in broker.nodes.seen_at(call.connection.advertised)
+            for node in broker.nodes.seen_at(call.connection)
         ],
     )
     if call.request.include_cluster_authorized_operations:

@@ -64,7 +64,9 @@ def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: i
     node_id = broker.topics.coordinator(_TOPICS[key_type], key)
     if node_id is None:
         return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "the topic of its state is being made")
-    (node,) = (node for node in broker.nodes.seen_at(call.connection.advertised) if node.node_id == node_id)
+    node = broker.nodes.node_at(node_id, call.connection)
+    if node is None:
+        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"node {node_id} is away")
     return Coordinator(key=key, node_id=node_id, host=node.host, port=node.port, error_message="")
 
 

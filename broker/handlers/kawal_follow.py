@@ -1,7 +1,7 @@
 """KawalFollow: v0.  Kawal's own API, by which the nodes of a cluster follow the controller's catalogue.
 
 Behaviour: answers with durable records from a version on, or with those that make up the whole catalogue, and
-with the leader epochs of all nodes, of which the request tells the node's own.
+with the leader epochs and addresses of all nodes, of which the request tells the node's own.
 Errors: CLUSTER_AUTHORIZATION_FAILED for all but nodes of the cluster; NOT_CONTROLLER; OFFSET_OUT_OF_RANGE
 when the records are no longer stored one by one, or are others: the node must begin anew, with all of them.
 Differences from Apache Kafka: Kafka's brokers fetch a topic of their controllers instead.
@@ -17,6 +17,7 @@ from broker.errors import RequestError
 from broker.loop.call import Call
 from broker.loop.latch import Latch
 from broker.loop.slices import Until, WaitingSteps, in_thread
+from broker.upkeep.member_states import members_in, states_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_follow import KawalFollowRequest, KawalFollowResponse
 from wal.catalogue import CATALOGUE_STREAM
@@ -50,7 +51,7 @@ def _whole(broker: Broker) -> WaitingSteps:
     known = list(broker.catalogue.snapshot())
     records: list[bytes] = []
     yield from in_thread(broker.scheduler.offload, lambda: records.extend(map(encode_record, known)))
-    return KawalFollowResponse(next_version=version, records=records)
+    return KawalFollowResponse(next_version=version, records=records, members=states_of(broker.nodes))
 
 
 def _next(broker: Broker, call: Call[KawalFollowRequest]) -> WaitingSteps:
@@ -73,12 +74,17 @@ def _next(broker: Broker, call: Call[KawalFollowRequest]) -> WaitingSteps:
             if entry.opaque is not None and entry.stream_id == CATALOGUE_STREAM
         ],
         leader_epochs=broker.nodes.epochs,
+        members=states_of(broker.nodes),
     )
 
 
 def _has_news(broker: Broker, request: KawalFollowRequest) -> bool:
     known = request.leader_epochs
-    return broker.meta.log.next_version != request.version or bool(known and known != broker.nodes.epochs)
+    return (
+        broker.meta.log.next_version != request.version
+        or bool(known and known != broker.nodes.epochs)
+        or bool(request.members and request.members != states_of(broker.nodes))
+    )
 
 
 def _changed_or_late(broker: Broker, ends_ms: int) -> Generator[Until, None, None]:
@@ -97,11 +103,16 @@ def _learn(broker: Broker, request: KawalFollowRequest, now_ms: int) -> None:
     Raises: RequestError as `MetadataLog.append`.
     """
     catalogue, nodes = broker.catalogue, broker.nodes
+    number = request.node_id - nodes.controller_id
+    is_news = False
     if request.leader_epochs:
-        epoch = request.leader_epochs[request.node_id - nodes.controller_id]
-        if nodes.note_epoch(request.node_id, epoch):
-            # The node refuses clients that were told, by the others, the epoch of its last life.
-            broker.metadata_log.resume()
+        is_news = nodes.note_epoch(request.node_id, request.leader_epochs[number])
+    if request.members and nodes.members is not None:
+        (own,) = members_in([request.members[number]])
+        is_news |= nodes.members.heard(number, own.addresses, now_ms)
+    if is_news:
+        # The node refuses clients that were told, by the others, the epoch of its last life.
+        broker.metadata_log.resume()
     if request.next_stream > catalogue.next_stream:
         broker.metadata_log.append(StreamIdsUsed(next_id=request.next_stream), now_ms)
     if request.next_producer_id > catalogue.next_producer_id:

@@ -121,7 +121,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
             MetadataResponseBroker(
                 node_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
             )
-            for node in broker.nodes.seen_at(call.connection.advertised)
+            for node in broker.nodes.seen_at(call.connection)
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.nodes.controller_id,

@@ -42,7 +42,7 @@ def hint(node: Metadata, call: Call[Any], response: Any) -> None:
         endpoint = produce.NodeEndpoint if call.api_key == ApiKey.PRODUCE else fetch.NodeEndpoint
         response.node_endpoints = [
             endpoint(node_id=found.node_id, host=found.host, port=found.port, rack=node.config.broker_rack)
-            for found in node.nodes.seen_at(call.connection.advertised)
+            for found in node.nodes.seen_at(call.connection)
             if found.node_id in leaders
         ]
 

@@ -233,5 +233,6 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.ALLOCATE_PRODUCER_IDS: (),
     ApiKey.KAWAL_SHARE_RECORDS: (),
     ApiKey.KAWAL_SHARE_STATES: (),
+    ApiKey.KAWAL_GREET: (),
 }
 """The checks of every API that is served, by its key."""

@@ -1,11 +1,11 @@
 """The order of requests in a login, and in a later one on its connection: no clock, no secrets.
 
-    state     ApiVersions     SaslHandshake            SaslAuthenticate   any other request
-    NEW       pass, -> KNOWN  pass, -> TOKENS          close              close
-    KNOWN     close           pass, -> TOKENS          close              close
-    TOKENS    illegal         illegal                  pass               illegal
-    READY     pass            pass, perhaps -> TOKENS  pass (refused)     pass
-    FAILED    close           close                    close              close
+    state     ApiVersions     SaslHandshake            SaslAuthenticate   KawalGreet  any other request
+    NEW       pass, -> KNOWN  pass, -> TOKENS          close              pass        close
+    KNOWN     close           pass, -> TOKENS          close              close       close
+    TOKENS    illegal         illegal                  pass               illegal     illegal
+    READY     pass            pass, perhaps -> TOKENS  pass (refused)     pass        pass
+    FAILED    close           close                    close              close       close
 
     pass      the request is handled
     illegal   the answer is ILLEGAL_SASL_STATE, then the connection closes
@@ -14,7 +14,7 @@
 TOKENS leads to READY when the mechanism has accepted the client, and to FAILED when it has not.  After a
 SaslHandshake v0 the tokens are bare: frames that are no requests, to which this table does not apply.  A
 session may have an end; after it, in READY, SaslHandshake alone passes, and any other request closes the
-connection.
+connection.  KawalGreet is of other nodes, which need no login.
 Source: SaslServerAuthenticator and KafkaChannel.maybeBeginServerReauthentication of Kafka 4.3; KIP-43,
 KIP-152, KIP-368.
 """
@@ -57,17 +57,18 @@ _COLUMNS: Final[Mapping[int, int]] = {
     ApiKey.API_VERSIONS: 0,
     ApiKey.SASL_HANDSHAKE: 1,
     ApiKey.SASL_AUTHENTICATE: 2,
+    ApiKey.KAWAL_GREET: 3,
 }
 _P, _I, _C = Verdict.PASS, Verdict.ILLEGAL, Verdict.CLOSE
 
-TABLE: Final[Mapping[State, tuple[Verdict, Verdict, Verdict, Verdict]]] = {
-    State.NEW: (_P, _P, _C, _C),
-    State.KNOWN: (_C, _P, _C, _C),
-    State.TOKENS: (_I, _I, _P, _I),
-    State.READY: (_P, _P, _P, _P),
-    State.FAILED: (_C, _C, _C, _C),
+TABLE: Final[Mapping[State, tuple[Verdict, Verdict, Verdict, Verdict, Verdict]]] = {
+    State.NEW: (_P, _P, _C, _P, _C),
+    State.KNOWN: (_C, _P, _C, _C, _C),
+    State.TOKENS: (_I, _I, _P, _I, _I),
+    State.READY: (_P, _P, _P, _P, _P),
+    State.FAILED: (_C, _C, _C, _C, _C),
 }
-"""The verdicts by state, for ApiVersions, SaslHandshake, SaslAuthenticate and all others."""
+"""The verdicts by state, for ApiVersions, SaslHandshake, SaslAuthenticate, KawalGreet and all others."""
 
 
 class SaslSession:

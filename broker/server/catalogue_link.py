@@ -1,7 +1,7 @@
-"""The catalogue of a worker that is not the controller: fetched at its start, then followed for good.
+"""The catalogue of a node that is not the controller: fetched at its start, then followed for good.
 
-The controller is asked however long it takes to start.  A worker that cannot follow it any more ends, and the
-supervisor starts it again, with the whole catalogue.
+The controller is asked however long it takes to start.  A node that cannot follow it any more ends, and is
+started again, with the whole catalogue.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from broker.catalogue.nodes import Nodes
 from broker.core import Broker
 from broker.upkeep.following import Following
+from broker.upkeep.member_states import note_states
 from protocol.messages.kawal_follow import KawalFollowRequest
 
 logger = logging.getLogger("kawal.server")
@@ -44,6 +45,7 @@ class CatalogueLink:
         self.records: list[bytes] = answer.records
         """The records that make up the catalogue of the start."""
         self._version = answer.next_version
+        note_states(nodes, answer.members)
 
     def begin(self, broker: Broker) -> Following:
         """Follow from now on."""
@@ -51,5 +53,5 @@ class CatalogueLink:
         return Following(broker, broker, self._nodes, self._version, self._lost)
 
     def _lost(self, why: str) -> None:
-        logger.error("%s: this worker ends, and starts with the whole catalogue", why)
+        logger.error("%s: this node ends, and starts with the whole catalogue", why)
         self._end()

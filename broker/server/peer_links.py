@@ -1,4 +1,6 @@
-"""The requests of a worker to the other workers of its data directory, over their Unix sockets.
+"""The requests of a node to the others: of a worker to those of its data directory, over their Unix sockets.
+
+Nodes of several machines reach each other by the same links, over TCP (broker/server/node_wires.py).
 
     the loop --call--> a thread: its connection to that worker, one request, one answer --done--> the loop
 
@@ -15,8 +17,8 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from protocol.errors import ProtocolError
 from protocol.headers import decode_response_header, encode_request_header
@@ -35,6 +37,12 @@ RETRY_SECONDS: Final = 0.05
 
 ANSWER_BYTES_MAX: Final = 1 << 30
 
+LOG_SECONDS: Final = 60.0
+"""A node that is away is asked ten times in a second; the log says so once in this time."""
+
+WAIT_LOG_SECONDS: Final = 3.0
+"""The time for which a start waits in silence."""
+
 _SIZE: Final = struct.Struct(">i")
 
 Submit = Callable[[int, Callable[[], object], Callable[[Exception | None], None]], None]
@@ -45,11 +53,50 @@ class LinkBroken(ConnectionError):
     """The other worker has closed the connection, or what it sent is no answer."""
 
 
-class Link:
-    """A connection to another worker, for one thread; it is made when it is needed."""
+class Wire(Protocol):
+    """The way to connect to one other node, for one thread."""
 
-    def __init__(self, address: str, client_id: str) -> None:
+    def connect(self, ends: float) -> socket.socket:
+        """Return a connection on which the other node takes requests.  Raises: OSError."""
+
+    def is_over(self, sock: socket.socket, request: Any) -> bool:
+        """Whether a connection that was made is not to be used for one more request."""
+
+    def told(self, request: Any) -> Any:
+        """Return the request as the other node is to get it."""
+
+
+class UnixWire:
+    """The way to a worker of the same directory."""
+
+    def __init__(self, address: str) -> None:
         self._address = address
+
+    def connect(self, ends: float) -> socket.socket:
+        """Connect to its socket."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            sock.settimeout(left(ends))
+            sock.connect(self._address)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def is_over(self, sock: socket.socket, _request: Any) -> bool:
+        """Whether the worker has closed it."""
+        return has_ended(sock)
+
+    def told(self, request: Any) -> Any:
+        """Return the same request: all workers have one clock."""
+        return request
+
+
+class Link:
+    """A connection to another node, for one thread; it is made when it is needed."""
+
+    def __init__(self, wire: Wire, client_id: str) -> None:
+        self._wire = wire
         self._client_id = client_id
         self._socket: socket.socket | None = None
         self._correlation_id = 0
@@ -60,11 +107,10 @@ class Link:
         Raises: OSError, and the connection is closed.
         """
         try:
-            sock = self._connected(ends)
+            sock = self._connected(ends, request)
             self._correlation_id += 1
-            sock.settimeout(_left(ends))
-            sock.sendall(request_frame(request, version, self._correlation_id, self._client_id))
-            return answer_in(_frame(sock, ends), request, version, self._correlation_id)
+            words = self._wire.told(request), version, self._correlation_id
+            return exchange(sock, *words, client_id=self._client_id, ends=ends)
         except BaseException:
             self.close()
             raise
@@ -75,15 +121,22 @@ class Link:
             self._socket.close()
             self._socket = None
 
-    def _connected(self, ends: float) -> socket.socket:
-        if self._socket is not None and _has_ended(self._socket):
-            # The worker has started again since, or had heard nothing for long: no request is lost by that.
+    def _connected(self, ends: float, request: Any) -> socket.socket:
+        if self._socket is not None and self._wire.is_over(self._socket, request):
+            # The node has started again since, or had heard nothing for long: no request is lost by that.
             self.close()
         if self._socket is None:
-            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-            self._socket.settimeout(_left(ends))
-            self._socket.connect(self._address)
+            self._socket = self._wire.connect(ends)
         return self._socket
+
+
+def exchange(
+    sock: socket.socket, request: Any, version: int, correlation_id: int, *, client_id: str, ends: float
+) -> Any:
+    """Send a request and return its answer, by the moment `ends` of the monotonic clock.  Raises: OSError."""
+    sock.settimeout(left(ends))
+    sock.sendall(request_frame(request, version, correlation_id, client_id))
+    return answer_in(_frame(sock, ends), request, version, correlation_id)
 
 
 def request_frame(request: Any, version: int, correlation_id: int, client_id: str) -> bytes:
@@ -114,7 +167,7 @@ def _api_of(request: Any) -> int:
     return api
 
 
-def _left(ends: float) -> float:
+def left(ends: float) -> float:
     """Return the seconds until a moment.  Raises: TimeoutError."""
     left = ends - time.monotonic()
     if left <= 0:
@@ -133,7 +186,7 @@ def _read(sock: socket.socket, size_bytes: int, ends: float) -> memoryview:
     data = memoryview(bytearray(size_bytes))
     filled = 0
     while filled < size_bytes:
-        sock.settimeout(_left(ends))
+        sock.settimeout(left(ends))
         count = sock.recv_into(data[filled:])
         if not count:
             raise LinkBroken("it closed the connection")
@@ -141,30 +194,60 @@ def _read(sock: socket.socket, size_bytes: int, ends: float) -> memoryview:
     return data
 
 
-def _has_ended(sock: socket.socket) -> bool:
+def has_ended(sock: socket.socket) -> bool:
     """Whether the other side has closed a connection on which nothing is expected."""
     sock.settimeout(0)
     try:
-        sock.recv(1, socket.MSG_PEEK)
+        sock.recv(1)
     except BlockingIOError:
         return False
     except OSError:
         return True
+    # Its end, or bytes that no request asked for.
     return True
 
 
-class PeerLinks:
-    """The other workers, by their node ids."""
+class SilentNodes:
+    """The log of nodes that do not answer: a line for the first time, then one in a minute."""
 
-    def __init__(self, own_id: int, addresses: Mapping[int, str], submit: Submit) -> None:
-        """`addresses` are the paths of the workers' sockets; `submit` runs work in a thread."""
-        self._client_id = f"kawal-worker-{own_id}"
-        self._addresses = addresses
+    def __init__(self) -> None:
+        self._logged: dict[int, float] = {}
+        self._since = time.monotonic()
+
+    def note(self, node_id: int, request: Any, error: Exception | None) -> None:
+        """Note the outcome of a request."""
+        if error is None:
+            if self._logged.pop(node_id, None) is not None:
+                logger.info("node %d answers again", node_id)
+        elif self._may_log(node_id):
+            logger.warning("node %d does not answer %s: %s", node_id, type(request).__name__, error)
+
+    def wait(self, node_id: int, error: Exception) -> None:
+        """Note that a node is waited for at the start; workers start together, and wait for a moment."""
+        if time.monotonic() - self._since > WAIT_LOG_SECONDS and self._may_log(node_id):
+            logger.warning("waiting for node %d: %s", node_id, error)
+
+    def _may_log(self, node_id: int) -> bool:
+        now = time.monotonic()
+        if now - self._logged.get(node_id, -math.inf) < LOG_SECONDS:
+            return False
+        self._logged[node_id] = now
+        return True
+
+
+class PeerLinks:
+    """The other nodes, by their node ids."""
+
+    def __init__(self, client_id: str, wire: Callable[[int], Wire], submit: Submit) -> None:
+        """`wire(node_id)` makes a way to a node, for one thread; `submit` runs work in a thread."""
+        self._client_id = client_id
+        self._wire = wire
         self._submit = submit
         self._of_thread = threading.local()
+        self._silent = SilentNodes()
 
     def call(self, node_id: int, request: Any, version: int, done: Callable[[Any | None], None]) -> None:
-        """Send a request to another worker; `done(answer)`, or `done(None)`, is called in a later turn."""
+        """Send a request to another node; `done(answer)`, or `done(None)`, is called in a later turn."""
         ends = time.monotonic() + ANSWER_SECONDS
         answers: list[Any] = []
 
@@ -172,8 +255,7 @@ class PeerLinks:
             answers.append(self._link(node_id).exchange(request, version, ends))
 
         def ended(error: Exception | None) -> None:
-            if error is not None:
-                logger.warning("node %d does not answer %s: %s", node_id, type(request).__name__, error)
+            self._silent.note(node_id, request, error)
             done(answers[0] if answers else None)
 
         self._submit(node_id, work, ended)
@@ -181,9 +263,9 @@ class PeerLinks:
     def ask(
         self, node_id: int, request: Any, version: int, *, within_seconds: float = math.inf
     ) -> Any | None:
-        """Send a request to another worker and wait for the answer, before the loop runs.
+        """Send a request to another node and wait for the answer, before the loop runs.
 
-        A worker that ends meanwhile, or is not yet there, is asked again until the time is over: then the
+        A node that ends meanwhile, or is not yet there, is asked again until the time is over: then the
         answer is None.
         """
         ends = time.monotonic() + within_seconds
@@ -191,7 +273,7 @@ class PeerLinks:
             try:
                 return self._link(node_id).exchange(request, version, min(ends, now + ANSWER_SECONDS))
             except OSError as error:
-                logger.debug("node %d has not answered %s: %s", node_id, type(request).__name__, error)
+                self._silent.wait(node_id, error)
             time.sleep(min(RETRY_SECONDS, max(0, ends - time.monotonic())))
         return None
 
@@ -200,5 +282,5 @@ class PeerLinks:
         if links is None:
             links = self._of_thread.links = {}
         if node_id not in links:
-            links[node_id] = Link(self._addresses[node_id], self._client_id)
+            links[node_id] = Link(self._wire(node_id), self._client_id)
         return links[node_id]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +17,7 @@ from broker.config.config import Config
 from broker.server.catalogue_link import CatalogueLink
 from broker.server.listeners import Listener, advertised_by
 from broker.server.peer_door import PeerDoor
-from broker.server.peer_links import PeerLinks
+from broker.server.peer_links import PeerLinks, UnixWire
 from wal.store import SOCKET
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class Place(NamedTuple):
     """Bound and listening, one for each listener."""
     requests: socket.socket
     """The listening Unix socket for the other workers' requests."""
-    pages: socket.socket
-    """The one for its pages."""
+    pages: socket.socket | None
+    """The one for its pages; None: it is worker 0, which shows them all."""
     directory: int
     """The data directory's descriptor, by which the sockets of the others are reached."""
     life_ms: int | None
@@ -48,7 +49,17 @@ class Place(NamedTuple):
     reads_again: bool
     """Whether the configuration file was to be read again since the server's start."""
 
-    def join(self, config: Config, threads: DiskWorkers) -> tuple[Nodes, CatalogueLink | None]:
+    @property
+    def stops_at(self) -> tuple[signal.Signals, ...]:
+        """The signal of the supervisor, which alone tells it what to do."""
+        return (signal.SIGTERM,)
+
+    def begin(self, _broker: Broker) -> None:
+        """Do nothing: the supervisor watches the others."""
+
+    def join(
+        self, config: Config, threads: DiskWorkers, _listeners: list[Listener]
+    ) -> tuple[Nodes, CatalogueLink | None]:
         """Return the nodes as this one sees them, and what has the controller's catalogue; None: this is it.
 
         It waits until the controller has started.
@@ -57,7 +68,11 @@ class Place(NamedTuple):
             config.node_id - self.number + number: address_of(self.directory, requests_name(number))
             for number in range(self.workers)
         }
-        links = PeerLinks(config.node_id, addresses, threads.submit_peer)
+        links = PeerLinks(
+            f"kawal-worker-{config.node_id}",
+            lambda node_id: UnixWire(addresses[node_id]),
+            threads.submit_peer,
+        )
         nodes = Nodes(config.node_id, number=self.number, count=self.workers, peers=links)
         return nodes, None if nodes.is_controller else CatalogueLink(nodes, links)
 

@@ -6,14 +6,13 @@ import logging
 import os
 import resource
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import SystemRandom
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -23,19 +22,15 @@ from broker.core import Broker
 from broker.loop.stats import Stats
 from broker.server import logs, thread_dump
 from broker.server.allocator import map_large_blocks
+from broker.server.among import Among, Seat
 from broker.server.collector import calm_collector
-from broker.server.listeners import (
-    Listener,
-    StartError,
-    open_console_listener,
-    open_http_listener,
-    open_listeners,
-)
-from broker.server.notify import READY, STOPPING, repeat, show_life, tell_supervisor
-from broker.server.operations import Operations, Pages, standard_pages
+from broker.server.listeners import Listener, StartError, open_listeners
+from broker.server.notify import READY, STOPPING, show_life, tell_supervisor
+from broker.server.operations import Pages, standard_pages
 from broker.server.reactor import Reactor
 from broker.server.reload import Load, Reloader
 from broker.server.watchdog import Watchdog
+from broker.server.web import Web, open_web
 from broker.server.workers import DiskWorkers
 from broker.start import open_broker
 from broker.storage.schemas import Lookups
@@ -43,9 +38,7 @@ from wal.disk import OsDisk
 
 if TYPE_CHECKING:
     from broker.server.audit_file import AuditFile
-    from broker.server.catalogue_link import CatalogueLink
     from broker.server.console_host import ConsoleProgram
-    from broker.server.place import Place
     from broker.server.tls_listeners import TlsListeners
 
 logger = logging.getLogger("kawal.server")
@@ -85,7 +78,7 @@ def main(
     load: Load | None = None,
     users: Mapping[str, dict[str, str]] | None = None,
     console: ConsoleProgram | None = None,
-    place: Place | None = None,
+    place: Seat | None = None,
     took_over: bool = False,
 ) -> int:
     """Serve until SIGTERM or SIGINT, and return the exit status, 1 after a failure.
@@ -93,7 +86,7 @@ def main(
     `ready` is called once, when clients are answered, with HOST:PORT of the first listener; `pages` makes the
     pages of the HTTP server; `load` reads the configuration again on SIGHUP, None: there is no file. `users`
     get these SCRAM credentials unless they exist; `console` is started when its address is first used.
-    `place` is that of one of several workers; None: this process is alone.  `took_over`: the server that kept
+    `place` is that of one of several nodes; None: this process is alone.  `took_over`: the server that kept
     the copy of this directory has just been ended.
 
     Raises:
@@ -109,12 +102,13 @@ def main(
         listeners = open_listeners(config, tls, place.sockets if place else ())
         for listener in listeners:
             sockets.callback(listener.socket.close)
-        web = _open_web(config, pages, console, sockets, place)
+        web = open_web(config, pages, console, sockets, place)
         # Before anything is changed: what could not be told is not done.
         audit_file = _open_audit_file(config)
         workers = DiskWorkers(0)
         sockets.callback(workers.stop)
-        broker, catalogue = _open(config, workers, place, users=users, user_added=added.append)
+        among = None if place is None else Among(place, *place.join(config, workers, listeners))
+        broker = _open(config, workers, among, users=users, user_added=added.append)
         # A start that ends here must not look like a crash to the next one.
         sockets.callback(lambda: broker.close(now_ms()))
         _adopt_tls(broker, tls, tls_problem)
@@ -122,33 +116,14 @@ def main(
         sockets.callback(finish)
         _start_what_is_asked_for(broker, config, listeners, workers, took_over=took_over)
         sockets.pop_all()
-    among = None if place is None else Among(place, catalogue)
     status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls, among)
     finish()
     return status
 
 
-class Among(NamedTuple):
-    """The place of one of several workers, and the catalogue that it follows; None: it is the controller."""
-
-    place: Place
-    catalogue: CatalogueLink | None
-
-    def begin(self, broker: Broker, nursery: trio.Nursery, reloader: Reloader) -> None:
-        """Follow the catalogue, give signs of life, and read the file if it has changed since."""
-        if self.place.reads_again:
-            nursery.start_soon(reloader.reload)
-        if self.catalogue is not None:
-            self.catalogue.begin(broker)
-        if self.place.life_ms is not None:
-            repeat(self.place.alive, broker.timers, now_ms(), self.place.life_ms)
-
-
-def _open(
-    config: Config, workers: DiskWorkers, place: Place | None, **users: Any
-) -> tuple[Broker, CatalogueLink | None]:
-    """Open the data directory; return the catalogue that is followed, too.  Raises: as `main`."""
-    nodes, catalogue = (None, None) if place is None else place.join(config, workers)
+def _open(config: Config, workers: DiskWorkers, among: Among | None, **users: Any) -> Broker:
+    """Open the data directory.  Raises: as `main`."""
+    catalogue = None if among is None else among.catalogue
     broker = open_broker(
         OsDisk(),
         config,
@@ -158,13 +133,13 @@ def _open(
         stats=Stats(time.monotonic_ns, time.thread_time_ns),
         offload=workers.submit_task,
         lookups=Lookups(registry_of, workers.submit_outside),
-        nodes=nodes,
+        nodes=None if among is None else among.nodes,
         records=None if catalogue is None else catalogue.records,
         **users,
     )
-    if place is not None:
-        place.warn(broker)
-    return broker, catalogue
+    if among is not None:
+        among.place.warn(broker)
+    return broker
 
 
 def _start_what_is_asked_for(
@@ -261,52 +236,6 @@ def registry_of(config: Config) -> Callable[[str], Any]:
     ).ask
 
 
-class Web(NamedTuple):
-    """The sockets of HTTP and what is served on them."""
-
-    http: socket.socket | None
-    pages: Pages
-    console_socket: socket.socket | None
-    console: ConsoleProgram | None
-    problems: list[str]
-    """Reasons why something is not served."""
-
-    def start(self, nursery: trio.Nursery, broker: Broker, listeners: list[Listener]) -> None:
-        """Serve."""
-        for problem in filter(None, self.problems):
-            logger.warning("%s; the server runs without it", problem)
-        if self.http is not None:
-            nursery.start_soon(Operations(broker, self.http, now_ms, self.pages).run)
-        if self.console_socket is not None and self.console is not None:
-            from broker.server.console_host import ConsoleHost, hand_over_of, url_of
-
-            given = hand_over_of(broker.config, listeners, self.http)
-            host = ConsoleHost(self.console_socket, self.console, given, broker.internal_errors)
-            nursery.start_soon(host.run)
-            self.console.announce(url_of(self.console_socket))
-
-
-def _open_web(
-    config: Config,
-    pages: Pages,
-    console: ConsoleProgram | None,
-    sockets: ExitStack,
-    place: Place | None = None,
-) -> Web:
-    """Bind the addresses of HTTP: the first worker serves them for all.  Raises: StartError."""
-    if place is not None:
-        if place.number:
-            return Web(place.pages, pages, None, None, [])
-        pages = place.joined(pages)
-    http, http_problem = open_http_listener(config)
-    if http is not None:
-        sockets.callback(http.close)
-    console_socket, console_problem = open_console_listener(config) if console else (None, "")
-    if console_socket is not None:
-        sockets.callback(console_socket.close)
-    return Web(http, pages, console_socket, console, [http_problem, console_problem])
-
-
 def _raise_open_files_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
@@ -340,18 +269,17 @@ async def _serve(
     signals = thread_dump.DumpOnSignal(broker)
     signals.start()
     reloader = Reloader(broker, load, tls)
-    # One of several workers is told what to do by the supervisor alone.
-    stopping = (signal.SIGTERM, signal.SIGINT) if among is None else (signal.SIGTERM,)
+    stopping = (signal.SIGTERM, signal.SIGINT) if among is None else among.place.stops_at
     with trio.open_signal_receiver(*stopping, signal.SIGHUP) as orders:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(reactor.run)
             calm_collector()
             if among is not None:
-                among.begin(broker, nursery, reloader)
+                among.begin(broker, nursery, reloader, now_ms)
             ready(listeners[0].bound.text)
             tell_supervisor(READY, os.environ)
             show_life(broker.timers, now_ms(), os.environ)
-            web.start(nursery, broker, listeners)
+            web.start(nursery, broker, listeners, now_ms)
             if web.http is not None:
                 reactor.expect_pages(web.http.fileno())
             if tls is not None:

@@ -85,7 +85,7 @@ class Sockets:
         del self.transports[descriptor]
         self.held.remove(transport)
         self.ready.forget(descriptor)
-        if not connection.from_peer:
+        if connection.listener:
             self.left(transport.host, connection.listener)
         # A client that takes nothing is not waited for: the kernel's memory for it is freed, too.
         transport.close(reset=connection.aborted and transport.blocked)

@@ -144,7 +144,7 @@ class Starter(NamedTuple):
             workers=count,
             sockets=sockets.listeners[number],
             requests=requests,
-            pages=pages,
+            pages=pages if number else None,
             directory=sockets.directory,
             life_ms=self.life_ms,
             alive=lambda: tell("alive"),

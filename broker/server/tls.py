@@ -108,6 +108,24 @@ def _make(settings: TlsSettings) -> Tls:
     )
 
 
+def client_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Return a context for connections to a listener with the same settings, on another machine.
+
+    The other side must show a certificate of the authorities in the trust store, or of the system's without
+    one, for the name by which it was reached; this side shows its own if it is asked to.
+    Raises: TlsError, with one sentence for the operator.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    versions = [_VERSIONS[name] for name in settings.protocols]
+    context.minimum_version, context.maximum_version = min(versions), max(versions)
+    _load_identity(context, settings)
+    if settings.truststore_file or settings.trusted:
+        _load_trusted(context, settings)
+    else:
+        context.load_default_certs()
+    return context
+
+
 def _load_identity(context: ssl.SSLContext, settings: TlsSettings) -> str:
     """Load key and chain; return their text."""
     if settings.keystore_file:

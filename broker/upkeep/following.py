@@ -1,9 +1,10 @@
 """Following the catalogue: a node that is not the controller carries out what the controller has recorded.
 
 A record takes effect here as it did there: topics appear, streams are dropped, logs are opened. Only the
-files of databases are the controller's to make and to remove.
+files of databases in a shared directory are the controller's to make and to remove.
 
 Leader epochs go the same way: each node tells its own to the controller, which tells all of them to each.
+So do the addresses of nodes on several machines, which have, and remove, their own directories of databases.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.followed_log import FollowedLog
 from broker.loop.internal_errors import ErrorPlace
+from broker.upkeep.member_states import note_states, states_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_follow import KawalFollowRequest, KawalFollowResponse
 
@@ -128,6 +130,7 @@ class Following:
                 next_stream=self._node.catalogue.next_stream,
                 next_producer_id=self._node.catalogue.next_producer_id,
                 leader_epochs=self._nodes.epochs,
+                members=states_of(self._nodes),
             )
             self._nodes.peers.call(self._nodes.controller_id, request, 0, self._answered)
 
@@ -138,6 +141,7 @@ class Following:
             self._lost(f"the controller no longer has version {self.version} of the catalogue")
         else:
             self._nodes.note_epochs(answer.leader_epochs)
+            note_states(self._nodes, answer.members)
             self._loop.scheduler.add_work(self._take(answer))
 
     def _take(self, answer: KawalFollowResponse) -> Steps:

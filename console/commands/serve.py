@@ -36,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("serve --listen 127.0.0.1:0 --data /tmp/try", "take a free port, for a test"),
             ("serve --config kawal.toml --set num.partitions=8", "a file, and one setting changed"),
             ("serve --workers 4", "four processes, on ports 9092 to 9095, for more than one core"),
+            ("serve --config kawal.toml --node 1", "serve as one node of kawal.cluster.nodes"),
             ("serve --config server.properties", "serve as Kafka did by the same file"),
             (
                 "serve --config kawal.toml --add-user admin --password-file secret",
@@ -91,6 +92,10 @@ def serve(arguments: argparse.Namespace, *, took_over: bool = False) -> int:
             from broker.server.supervisor import supervise  # not needed by one process
 
             kind = supervise
+        elif loaded.config.kawal_cluster_nodes:
+            from broker.server.node_place import serve_node  # nor by one that is alone
+
+            kind = partial(serve_node, took_over=took_over)
         return kind(
             loaded.config, ready=_announce, load=load, users=users, console=_console_program(arguments)
         )

@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 from protocol.api_keys import ApiKey
-from protocol.wire import ArrayOf, Bytes, Int16, Int32, Int64, message, wire
+from protocol.wire import ArrayOf, Bool, Bytes, Int16, Int32, Int64, String, message, struct, wire
+
+
+@struct
+class MemberAddress:
+    """The address that a listener advertises."""
+
+    listener: str = wire(String)
+    host: str = wire(String)
+    port: int = wire(Int32)
+
+
+@struct
+class MemberState:
+    """What is known of a node of several machines: whether it is there, and where clients reach it."""
+
+    is_there: bool = wire(Bool, default=False)
+    addresses: list[MemberAddress] = wire(ArrayOf(MemberAddress))
 
 
 @message(api=ApiKey.KAWAL_FOLLOW, versions="0", flexible="0+", hot=True)
@@ -25,6 +42,8 @@ class KawalFollowRequest:
     """Above every producer id in them."""
     leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
     """The leader epochs of all nodes, as far as they are known, and the node's own: others end the wait."""
+    members: list[MemberState] = wire(ArrayOf(MemberState), default=[])
+    """Likewise what is known of the nodes of several machines, by number; workers tell nothing."""
 
 
 @message(api=ApiKey.KAWAL_FOLLOW, versions="0", flexible="0+", hot=True)
@@ -39,3 +58,5 @@ class KawalFollowResponse:
     records: list[bytes] = wire(ArrayOf(Bytes))
     leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
     """The leader epochs of all nodes, in the order of their ids; -1 for one that has not told it."""
+    members: list[MemberState] = wire(ArrayOf(MemberState), default=[])
+    """What the controller knows of the nodes of several machines."""

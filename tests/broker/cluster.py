@@ -1,4 +1,6 @@
-"""Several nodes of one data directory, on a simulated disk and clock; they reach each other without sockets.
+"""Several nodes on a simulated disk and clock; they reach each other without sockets.
+
+They share one data directory, as workers do, or have a disk each, as nodes of several machines.
 
     cluster = Cluster(3)
     client = cluster[1].client()
@@ -15,10 +17,13 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from broker.catalogue.members import Members
 from broker.catalogue.nodes import Nodes
 from broker.core import Broker
 from broker.start import open_broker
+from broker.upkeep.absences import Absences
 from broker.upkeep.following import Following
+from broker.upkeep.member_states import note_states
 from protocol.messages.kawal_follow import KawalFollowRequest
 from tests.broker.gateway import Client, Gateway
 from wal.memory_disk import MemoryDisk
@@ -34,6 +39,7 @@ class ClusterClient(Client):
     def __init__(self, gateway: NodeGateway, host: str = "10.0.0.9") -> None:
         super().__init__(gateway, host)
         self.connection.advertised = ("gateway", BASE_PORT + gateway.number)
+        self.connection.listener = "PLAINTEXT"
         self._cluster = gateway.cluster
 
     def call(self, request: Any, version: int) -> Any:
@@ -47,20 +53,29 @@ class NodeGateway(Gateway):
         self.cluster, self.number = cluster, number
         self.lost: list[str] = []
         """Why it cannot go on, if it cannot."""
-        super().__init__(cluster.disk, node_id=number, **settings)
+        disk = MemoryDisk() if cluster.own_directories and number else cluster.disk
+        super().__init__(disk, node_id=number, **settings)
 
     def client(self, host: str = "10.0.0.9") -> Client:
         return ClusterClient(self, host)
 
     def _open(self) -> Broker:
-        records: list[bytes] = []
+        records, cluster_id = list[bytes](), ""
         version = -1
         if self.number:
             answer = self.cluster.ask(0, KawalFollowRequest(version=-1), 0)
             assert not answer.error_code
             records, version = answer.records, answer.next_version
-        self.link = Link(self.cluster)
-        nodes = Nodes(self.number, number=self.number, count=self.cluster.count, peers=self.link)
+            cluster_id = self.cluster.nodes[0].broker.cluster_id
+        self.link = Link(self.cluster, self.number)
+        nodes = Nodes(
+            self.number,
+            number=self.number,
+            count=self.cluster.count,
+            peers=self.link,
+            members=self._members(),
+            cluster_id=cluster_id if self.cluster.own_directories else "",
+        )
         broker = open_broker(
             self.disk,
             replace(self.config, node_id=self.number),
@@ -71,10 +86,22 @@ class NodeGateway(Gateway):
             records=records,
         )
         self._starts += 1
+        if self.cluster.own_directories:
+            broker.clock.turn_ms = self.now_ms
+            if self.number:
+                note_states(nodes, answer.members)
+            else:
+                Absences(broker, nodes, broker.metadata_log.resume)
         if self.number:
             broker.clock.turn_ms = self.now_ms
             self.following = Following(broker, broker, nodes, version, self.lost.append)
         return broker
+
+    def _members(self) -> Members | None:
+        if not self.cluster.own_directories:
+            return None
+        address = ("gateway", BASE_PORT + self.number)
+        return Members(self.number, self.cluster.count, {"PLAINTEXT": address})
 
 
 class Link:
@@ -83,8 +110,9 @@ class Link:
     What a process has sent arrives although it is killed; the answer does not.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, number: int) -> None:
         self._cluster = cluster
+        self._number = number
         self.alive = True
 
     def call(self, node_id: int, request: Any, version: int, done: Callable[[Any | None], None]) -> None:
@@ -92,15 +120,25 @@ class Link:
             if self.alive:
                 done(response)
 
-        self._cluster.sent.append((node_id, request, version, answered))
+        if frozenset({self._number, node_id}) in self._cluster.cut:
+            self._cluster.unsent.append(answered)
+        else:
+            self._cluster.sent.append((node_id, request, version, answered))
 
 
 class Cluster:
-    """Some nodes of one data directory; all settings are those of the gateway."""
+    """Some nodes; all settings are those of the gateway."""
 
     def __init__(self, count: int = 2, **settings: Any) -> None:
-        """All settings are those of the gateway, but for `disk`: one on which other nodes have worked."""
+        """All settings are those of the gateway, but for `disk`: one on which other nodes have worked.
+
+        With `own_directories=True` the nodes are those of several machines, and the disk is that of node 0.
+        """
         self.count = count
+        self.own_directories: bool = settings.pop("own_directories", False)
+        self.cut: set[frozenset[int]] = set()
+        """Pairs of nodes between which nothing arrives from now on."""
+        self.unsent: list[Callable[[Any | None], None]] = []
         self.disk: MemoryDisk = settings.pop("disk", None) or MemoryDisk()
         self.sent: list[tuple[int, Any, int, Callable[[Any | None], None]]] = []
         self.waiting: dict[int, list[tuple[Client, Callable[[Any | None], None]]]] = {}
@@ -150,6 +188,9 @@ class Cluster:
         return [node for node in self.nodes if node.number not in self.down | self.hung]
 
     def _deliver(self) -> bool:
+        unsent, self.unsent = self.unsent, []
+        for answered in unsent:
+            answered(None)
         sent = [item for item in self.sent if item[0] not in self.hung]
         self.sent = [item for item in self.sent if item[0] in self.hung]
         for node_id, request, version, done in sent:
@@ -167,7 +208,7 @@ class Cluster:
                 done(None)
                 continue
             self.waiting.setdefault(node_id, []).append((client, done))
-        return bool(sent)
+        return bool(sent or unsent)
 
     def deliver_late(self) -> None:
         """Deliver what was late, to the nodes that are up."""
@@ -214,6 +255,8 @@ class Cluster:
         """End a node's process without a trace; the disk keeps what was written."""
         self.down.add(number)
         self.nodes[number].link.alive = False
+        if self.own_directories:
+            self.nodes[number].broker.store.release()
 
     def revive(self, number: int) -> None:
         """Start a node again."""

@@ -18,12 +18,12 @@ def nothing(_: object) -> None:
 def test_a_database_is_made_split_twice_the_same_and_removed() -> None:
     gateway = Gateway()
     store = gateway.broker.store
-    made = MakeJob(store, RECORD, range(2), LogOptions(), START_MS, nothing)
+    made = MakeJob(store, RECORD, range(2), range(2), LogOptions(), START_MS, nothing)
     made.run()
     assert len(made.logs) == 2
     for _ in range(2):
         # The second one finds what the first one has left, which no record knows.
-        split = SplitJob(store, Database(RECORD), 2, True, LogOptions(), START_MS, nothing)
+        split = SplitJob(store, Database(RECORD), 2, True, True, LogOptions(), START_MS, nothing)
         split.run()
         assert split.log is not None
         assert split.log.next_version == 0

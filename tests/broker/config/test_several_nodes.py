@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,9 +12,20 @@ import pytest
 
 from broker.catalogue.catalogue_records import GroupConfigs
 from broker.catalogue.nodes import Nodes
+from broker.config.config import config_of
 from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import COLUMNS_KEY
-from broker.config.several_nodes import GROUPS, QUEUES, SERVER, SPLITS, TOPICS, check
+from broker.config.several_nodes import (
+    GROUPS,
+    OF_MACHINES,
+    OF_WORKERS,
+    QUEUES,
+    SERVER,
+    SPLITS,
+    TOPICS,
+    check,
+    check_server,
+)
 from broker.start import open_broker
 from protocol.error_codes import ErrorCode
 from protocol.messages import alter_partition_reassignments as reassignments
@@ -65,7 +77,7 @@ def alter(cluster: Cluster, number: int, kind: int, name: str, settings: Mapping
 
 def test_every_setting_that_is_refused_is_tried_here() -> None:
     assert OTHER.keys() == TOPICS.keys()
-    assert SERVERS.keys() == SERVER.keys()
+    assert SERVERS.keys() == (SERVER | OF_WORKERS).keys() == (SERVER | OF_MACHINES).keys()
     assert GROUPS.keys() <= GROUP_KEYS.keys()
 
 
@@ -79,6 +91,8 @@ def test_a_start_of_several_nodes_refuses_the_setting(name: str) -> None:
     settings = {name.replace(".", "_"): SERVERS[name]}
     with pytest.raises(StoreError, match=f"^{name} cannot be set with several workers: "):
         Cluster(2, **settings)
+    with pytest.raises(StoreError, match=f"^{name} cannot be set with several nodes: "):
+        check_server(replace(config_of({}), **settings), 2, own_directory=True)
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -175,13 +189,13 @@ def test_what_one_node_has_made_keeps_several_from_starting() -> None:
         topics=[creation("long", 4, **OTHER["kawal.queue.max.records"])], timeout_ms=1000
     )
     gateway.client().call(request, 7)
-    with pytest.raises(StoreError, match=r"topic 'long' cannot be served by several workers: .*not counted"):
+    with pytest.raises(StoreError, match=r"topic 'long' cannot be served by several nodes: .*not counted"):
         start_with_two(gateway)
     gateway = Gateway()
     gateway.broker.metadata_log.append(
         GroupConfigs(group="slow", configs={"kawal.min.poll.rows": "5"}), gateway.now_ms
     )
-    with pytest.raises(StoreError, match="group 'slow' cannot be served by several workers"):
+    with pytest.raises(StoreError, match="group 'slow' cannot be served by several nodes"):
         start_with_two(gateway)
 
 

@@ -148,4 +148,4 @@ def test_no_sequence_of_requests_gets_past_the_login(requests: list[tuple[ApiKey
 
 def test_the_table_has_a_verdict_for_every_state_and_request() -> None:
     assert set(TABLE) == set(State)
-    assert {len(row) for row in TABLE.values()} == {4}
+    assert {len(row) for row in TABLE.values()} == {5}

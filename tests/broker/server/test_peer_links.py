@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.server.peer_links import ANSWER_SECONDS, LinkBroken, PeerLinks, answer_in, request_frame
+from broker.server.peer_links import ANSWER_SECONDS, LinkBroken, PeerLinks, UnixWire, answer_in, request_frame
 from protocol.headers import decode_request_header, encode_response_header
 from protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from protocol.wire import encode, joined
@@ -61,7 +61,7 @@ class FakeSocket:
             raise head
         self.incoming += head
 
-    def recv(self, size: int, flags: int) -> bytes:
+    def recv(self, size: int) -> bytes:
         if self.worker.has_ended:
             return b""
         raise BlockingIOError
@@ -82,7 +82,7 @@ class Links:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, worker: FakeWorker) -> None:
         monkeypatch.setattr("broker.server.peer_links.socket.socket", worker)
         self.answers: list[Any] = []
-        self.links = PeerLinks(1, {2: "/two"}, self._submit)
+        self.links = PeerLinks("kawal-worker-1", lambda _node: UnixWire("/two"), self._submit)
 
     def _submit(
         self, node_id: int, work: Callable[[], object], done: Callable[[Exception | None], None]
@@ -157,7 +157,9 @@ def test_the_time_in_the_queue_of_threads_counts(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("broker.server.peer_links.socket.socket", FakeWorker())
     queued: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
     answers: list[Any] = []
-    links = PeerLinks(1, {2: "/two"}, lambda _node, work, done: queued.append((work, done)))
+    links = PeerLinks(
+        "kawal-worker-1", lambda _id: UnixWire("/two"), lambda _node, work, done: queued.append((work, done))
+    )
     links.call(2, REQUEST, VERSION, answers.append)
     now[0] = ANSWER_SECONDS
     (work, done) = queued.pop()

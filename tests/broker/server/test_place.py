@@ -26,7 +26,7 @@ def workers() -> Any:
 
 
 def test_the_first_worker_is_the_controller_and_follows_nothing() -> None:
-    nodes, catalogue = place().join(config_of({"node.id": "5"}), workers())
+    nodes, catalogue = place().join(config_of({"node.id": "5"}), workers(), [])
     assert (nodes.own_id, nodes.number, nodes.count, nodes.controller_id) == (5, 0, 3, 5)
     assert catalogue is None
 
