@@ -131,6 +131,12 @@ class Nodes:
         address = self.members.address(node_id - self.controller_id, client.listener)
         return None if address is None else Node(node_id, *address)
 
+    def away_from(self, client: Client) -> frozenset[int]:
+        """Return the ids of the nodes that a client cannot reach, as far as is known."""
+        if self.members is None:
+            return frozenset()
+        return frozenset(node_id for node_id in self.ids if self.node_at(node_id, client) is None)
+
     def is_there(self, node_id: int) -> bool:
         """Whether a node is there, as far as is known; a worker that is not is about to start again."""
         return self.members is None or self.members.is_there(node_id - self.controller_id)

@@ -2,7 +2,7 @@
 
 Behaviour: lists topics by name, from the cursor on, up to the number of partitions that the client or
 `max.request.partition.size.limit` allows; `next_cursor` is the place where the next request continues.  No
-topics means all of them.  This node leads every partition.
+topics means all of them.  A partition of a node that is away has no leader, as in Metadata.
 Differences from Apache Kafka: the empty topic name answers INVALID_TOPIC_EXCEPTION (Kafka: -1).
 Version notes: none.  Source: KIP-966.
 """
@@ -10,7 +10,7 @@ Version notes: none.  Source: KIP-966.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.core import Broker
 
+NO_LEADER: Final = -1
+
 TOPICS_PER_STEP: Final = 50
 """The topics that are answered between two looks at the time: about 0.3 ms."""
 
@@ -57,6 +59,7 @@ def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Ste
     limit = broker.config.max_request_partition_size_limit
     room = max(1, min(request.response_partition_limit, limit))
     response = DescribeTopicPartitionsResponse(topics=[])
+    away = broker.nodes.away_from(call.connection)
     for number, name in enumerate(names, start=1):
         if not number % TOPICS_PER_STEP:
             yield
@@ -76,6 +79,7 @@ def _describe(broker: Broker, call: Call[DescribeTopicPartitionsRequest]) -> Ste
             broker,
             topic,
             range(start, min(topic.partition_count, start + room)),
+            away,
         )
         answer.topic_authorized_operations = operations
         response.topics.append(answer)
@@ -150,7 +154,9 @@ def _denied(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+def _answer(
+    broker: Broker, topic: Topic, indexes: range, away: Collection[int]
+) -> DescribeTopicPartitionsResponseTopic:
     leaders = [broker.topics.leader(topic, index) for index in indexes]
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -158,14 +164,15 @@ def _answer(broker: Broker, topic: Topic, indexes: range) -> DescribeTopicPartit
         is_internal=topic.internal,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader in away else ErrorCode.NONE,
                 partition_index=index,
-                leader_id=leader,
+                leader_id=NO_LEADER if leader in away else leader,
                 leader_epoch=epoch,
                 replica_nodes=[leader],
                 isr_nodes=[leader],
                 eligible_leader_replicas=[],
                 last_known_elr=[],
-                offline_replicas=[],
+                offline_replicas=[leader] if leader in away else [],
             )
             for index, (leader, epoch) in zip(indexes, leaders, strict=True)
         ],

@@ -1,6 +1,7 @@
 """FindCoordinator: v0-6.
 
-Behaviour: the leader of the partition that holds a group, or a transactional id, coordinates it.
+Behaviour: the leader of the partition that holds a group, or a transactional id, coordinates it; while that
+node is away, the answer is COORDINATOR_NOT_AVAILABLE.
 Differences from Apache Kafka: answers at once, where Kafka first creates its internal topic.
 Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 key type of share groups (refused: 42).
 """

@@ -1,12 +1,12 @@
 """Metadata: v0-13.
 
-Behaviour: all nodes, and for each partition the one that leads it, with its leader epoch.  A topic that does
-not exist is created if the client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the
-answer waits until the new topic is durable and then shows it, so that no client has to ask twice; once a
-request has created kawal.max.partitions.per.request partitions, further topics stay unknown until the next
-one.  v0: no topics means all of them.  A topic named twice is answered once, and if any id is given, only ids
-count.  Topics that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by
-name.
+Behaviour: all nodes that are there, and for each partition the one that leads it, with its leader epoch;
+that of a node that is away has no leader, and LEADER_NOT_AVAILABLE.  A topic that does not exist is created
+if the client allows it (v4+, implied below) and `auto.create.topics.enable` is true; the answer waits until
+the new topic is durable and then shows it, so that no client has to ask twice; once a request has created
+kawal.max.partitions.per.request partitions, further topics stay unknown until the next one.  v0: no topics
+means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Topics
+that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by name.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
 `kawal.accept.replication.factor` the replica list still names the only replica.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
@@ -16,7 +16,7 @@ the request; v12 by topic id; v13 top-level error.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final
@@ -57,6 +57,7 @@ from protocol.messages.metadata import (
 from protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
+    from broker.catalogue.nodes import Node
     from broker.core import Broker
     from broker.security.rights import Rights
 
@@ -66,6 +67,8 @@ IDS_UNSERVED = (10, 11)
 
 TOPICS_PER_SLICE = 100
 """The number of topics described without a pause."""
+
+NO_LEADER: Final = -1
 
 LARGE_PARTITION_COUNT = 5000
 """The number of partitions whose encoding takes 2 ms."""
@@ -80,7 +83,7 @@ def handle(broker: Broker, call: Call[MetadataRequest]) -> MetadataResponse | Pa
     asked = call.request.topics
     if _is_about_all(call) and _is_large(broker) and call.rights is None:
         return _shared(broker, call)
-    steps = _describe(broker, call)
+    steps = _describe(broker, call, broker.nodes.seen_at(call.connection))
     count = len(broker.catalogue.by_name) if asked is None else len(asked)
     answer: MetadataResponse | Parked | WaitingSteps = in_slices(steps, count, per_slice=TOPICS_PER_SLICE)
     return _as_one(answer) if isinstance(answer, MetadataResponse) else answer
@@ -102,15 +105,20 @@ def _shared(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     operations = request.include_cluster_authorized_operations, request.include_topic_authorized_operations
     config = broker.config
     begun = broker.topics.ledgers_begun, *broker.nodes.epochs
-    key = call.version, call.connection.advertised, config.broker_rack, operations, begun
+    nodes = tuple(broker.nodes.seen_at(call.connection))
+    key = call.version, nodes, config.broker_rack, operations, begun
     return (
         yield from broker.answers.answer(
-            key, lambda: _describe(broker, call), call.version, broker.scheduler.offload
+            # What is shown of nodes is what the key says of them.
+            key,
+            lambda: _describe(broker, call, nodes),
+            call.version,
+            broker.scheduler.offload,
         )
     )
 
 
-def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
+def _describe(broker: Broker, call: Call[MetadataRequest], nodes: Sequence[Node]) -> WaitingSteps:
     request, asked, rights = call.request, call.request.topics, call.rights
     if asked and call.version in IDS_UNSERVED:
         wrong = yield from made_of(asked, _names_id, per_step=PLAIN_ITEMS_PER_STEP)
@@ -121,7 +129,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
             MetadataResponseBroker(
                 node_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
             )
-            for node in broker.nodes.seen_at(call.connection)
+            for node in nodes
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.nodes.controller_id,
@@ -129,7 +137,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
     )
     if _is_about_all(call):
         usable = yield from _recorded(broker)
-        own = yield from _make_partitions(broker, usable)
+        own = yield from _make_partitions(broker, nodes, usable)
         if rights is not None:
             seen = yield from made_of(usable, lambda topic: rights.may_topic(Operation.DESCRIBE, topic.name))
             usable = list(compress(usable, seen))
@@ -150,7 +158,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest]) -> WaitingSteps:
         if error is not None:
             refused.update((name, error) for name in in_the_making if name is not None)
     known = yield from made_of(asked, lambda item: _known(broker, item), per_step=PLAIN_ITEMS_PER_STEP)
-    own = yield from _make_partitions(broker, filter(None, known))
+    own = yield from _make_partitions(broker, nodes, filter(None, known))
     response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, own))
     response = yield from _with_operations(call, response)
     response.topics += filter(None, denied)
@@ -304,7 +312,20 @@ def _make_more(made: list[MetadataResponsePartition], node_id: int, leader_epoch
     made.extend(_partition(index, nodes, leader_epoch) for index in range(len(made), count))
 
 
-def _partition(index: int, nodes: list[int], leader_epoch: int) -> MetadataResponsePartition:
+def _partition(
+    index: int, nodes: list[int], leader_epoch: int, *, is_away: bool = False
+) -> MetadataResponsePartition:
+    if is_away:
+        # Source: KRaftMetadataCache.getPartitionMetadata of Kafka 4.3.
+        return MetadataResponsePartition(
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=index,
+            leader_id=NO_LEADER,
+            leader_epoch=leader_epoch,
+            replica_nodes=nodes,
+            isr_nodes=nodes,
+            offline_replicas=nodes,
+        )
     return MetadataResponsePartition(
         partition_index=index,
         leader_id=nodes[0],
@@ -314,7 +335,9 @@ def _partition(index: int, nodes: list[int], leader_epoch: int) -> MetadataRespo
     )
 
 
-def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None, None, OwnPartitions]:
+def _make_partitions(
+    broker: Broker, nodes: Sequence[Node], topics: Iterable[Topic]
+) -> Generator[None, None, OwnPartitions]:
     """Make as many partitions as these topics need, in steps: one may have 100,000.
 
     Return those of topics with leader epochs of their own.
@@ -323,12 +346,13 @@ def _make_partitions(broker: Broker, topics: Iterable[Topic]) -> Generator[None,
     own: OwnPartitions = {}
     made = _made.setdefault((node_id, leader_epoch), [])
     pace = Pace(PLAIN_ITEMS_PER_STEP)
+    away = {*broker.nodes.ids} - {node.node_id for node in nodes}
     for topic in topics:
         if broker.nodes.count > 1:
             made_own = own[topic.topic_id] = []
             for index in range(topic.partition_count):
                 leader, epoch = broker.topics.leader(topic, index)
-                made_own.append(_partition(index, [leader], epoch))
+                made_own.append(_partition(index, [leader], epoch, is_away=leader in away))
                 if not (index + 1) % MADE_PER_STEP:
                     yield
             continue

@@ -68,10 +68,12 @@ Parts = dict[int, Any | None]
 
 def _parts(node: Node, call: Call[Any], envelope: Any, ids: Iterable[int]) -> Generator[Until, None, Parts]:
     """Have nodes answer a request, all at once."""
-    latches: dict[int, Latch[Any]] = {node_id: Latch() for node_id in ids}
+    parts = Parts((node_id, None) for node_id in ids)
+    # Those that are known to be away keep no client waiting.
+    latches: dict[int, Latch[Any]] = {node_id: Latch() for node_id in parts if node.nodes.is_there(node_id)}
     for node_id, latch in latches.items():
         node.nodes.peers.call(node_id, envelope, 0, latch.set)
-    until_ms, parts = node.clock.turn_ms + WAIT_MS, Parts()
+    until_ms = node.clock.turn_ms + WAIT_MS
     for node_id, latch in latches.items():
         answers = yield from latch.wait(node.timers, until_ms)
         is_there = answers and answers[0] is not None and not answers[0].error_code
