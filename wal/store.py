@@ -61,6 +61,8 @@ class Store:
         """The memory through which all logs read segments that have left the disk."""
         self._catalogue: Catalogue | None = None
         self._used = UsedVnodes(disk, f"{path}/{META}")
+        self.keeps_catalogue = True
+        """Whether the catalogue is in this directory; False: another node's, in memory."""
         self.upgraded_from: int | None = None
         """The older format that the directory had until it was opened."""
 
@@ -146,6 +148,7 @@ class Store:
         """Have the catalogue in memory, and begin with these records."""
         from wal.memory_disk import MemoryDisk  # most starts follow none
 
+        self.keeps_catalogue = False
         self._open_catalogue(now_ms, disk=MemoryDisk())
         self.catalogue.records += records
 

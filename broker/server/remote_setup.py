@@ -6,29 +6,35 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from broker.config.config import Config
 from broker.config.config_keys import ConfigProblem
+from broker.config.endpoints import Endpoint
 from broker.core import Broker
-from broker.server.listeners import StartError
+from broker.server.listeners import Listener, StartError, advertised_by
 from broker.server.object_probe import probe
 from broker.server.object_store import StorePlace, open_store
 from broker.server.workers import DiskWorkers
 from broker.upkeep.heartbeat import Heartbeat
-from broker.upkeep.remote_copy import RemoteCopy
+from broker.upkeep.remote_copy import CopyState, RemoteCopy
 from broker.upkeep.remote_journal import RemoteJournal
 from wal.disk import OsDisk
 from wal.objects import Fenced, ObjectStore
 from wal.read_rate import ReadRate
-from wal.remote.heartbeat import Heart, refuse_while_alive
+from wal.remote.heartbeat import Heart, Places, refuse_while_alive
+from wal.remote.places import node_folder
 from wal.remote.uploader import Uploader
 
 logger = logging.getLogger("kawal.remote")
 
 READ_WAIT_MS: Final = 500
 """How long a fetch waits for a block, as by default in Kafka (remote.fetch.max.wait.ms)."""
+
+
+STORE_AGAIN_SECONDS: Final = 0.5
+"""The pause between two tries of a start that waits for the store."""
 
 
 def place_of(config: Config) -> StorePlace:
@@ -42,26 +48,28 @@ def place_of(config: Config) -> StorePlace:
     )
 
 
-def start_copy(broker: Broker, config: Config, workers: DiskWorkers, *, took_over: bool = False) -> None:
+def start_copy(
+    broker: Broker,
+    config: Config,
+    workers: DiskWorkers,
+    listeners: Sequence[Listener],
+    now_ms: Callable[[], int],
+    *,
+    took_over: bool = False,
+) -> None:
     """Copy the broker's logs from now on; the store is first asked a second later, in a thread.
 
-    Raises: StartError when obstore is not installed.
+    One of several nodes with logs of durability `remote` waits here until the store has what they contain: it
+    tells the other nodes of it, and they go on from there.
+    Raises: StartError when obstore is not installed; or another process has the node's place.
     """
     try:
-        store = open_store(place_of(config))
+        store = open_store(place_of(config), node_folder(broker.nodes.number))
     except ConfigProblem as problem:
         raise StartError(str(problem)) from problem
+    ending = Ending(broker)
     beats = config.kawal_remote_heartbeat_ms > 0
     incarnation = f"{broker.random.getrandbits(64):016x}"
-    uploader = Uploader(
-        store,
-        OsDisk(),
-        path=broker.store.path,
-        identity=broker.store.identity,
-        incarnation=incarnation,
-        delete_delay_ms=config.kawal_remote_delete_delay_ms,
-        history_ms=config.kawal_remote_history_ms,
-    )
 
     def after(delay_ms: int, call: Callable[[], None]) -> None:
         broker.timers.add(broker.clock.turn_ms + delay_ms, lambda _: call())
@@ -83,17 +91,49 @@ def start_copy(broker: Broker, config: Config, workers: DiskWorkers, *, took_ove
         broker.topics,
         broker.vnodes,
         lambda: broker.config,
-        uploader=uploader,
+        uploader=_uploader_of(broker, store, incarnation),
         probe=lambda: _probe(store, broker.cluster_id, incarnation, looks=not took_over and beats),
         submit=workers.submit_remote,
-        journal=_journal_of(broker, store, incarnation, workers),
+        journal=_journal_of(broker, store, incarnation, workers, ending),
         reads=reads,
         random=broker.random,
     )
-    _begin_heartbeat(broker, remote, store, incarnation, workers)
+    if broker.nodes.count > 1 and remote.journal.is_wanted:
+        wait_for_store(broker, remote, now_ms)
+    ending.is_serving = True
+    _begin_heartbeat(broker, remote, store, incarnation, workers, listeners)
 
 
-def _journal_of(broker: Broker, store: ObjectStore, incarnation: str, workers: DiskWorkers) -> RemoteJournal:
+def _uploader_of(broker: Broker, store: ObjectStore, incarnation: str) -> Uploader:
+    """Return this process's hand on the copy."""
+    return Uploader(
+        store,
+        OsDisk(),
+        path=broker.store.path,
+        identity=broker.store.identity,
+        incarnation=incarnation,
+        delete_delay_ms=broker.config.kawal_remote_delete_delay_ms,
+        history_ms=broker.config.kawal_remote_history_ms,
+    )
+
+
+def wait_for_store(
+    broker: Broker,
+    remote: RemoteCopy,
+    now_ms: Callable[[], int],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Do rounds of the copy until the store has all that is here.  Raises: StartError when it never will."""
+    while not remote.try_now():
+        if remote.counts.state is CopyState.STOPPED:
+            raise StartError(remote.counts.problem)
+        sleep(STORE_AGAIN_SECONDS)
+        broker.clock.turn_ms = now_ms()
+
+
+def _journal_of(
+    broker: Broker, store: ObjectStore, incarnation: str, workers: DiskWorkers, ending: Ending
+) -> RemoteJournal:
     """Return the journal of logs whose acknowledgements wait for the store."""
     return RemoteJournal(
         broker,
@@ -105,7 +145,7 @@ def _journal_of(broker: Broker, store: ObjectStore, incarnation: str, workers: D
         outcomes=broker.logs,
         submit=workers.submit_journal,
         random=broker.random,
-        lost=lambda error: _end(broker, error),
+        lost=ending.lost,
     )
 
 
@@ -120,7 +160,12 @@ def _probe(store: ObjectStore, prefix: str, incarnation: str, *, looks: bool) ->
 
 
 def _begin_heartbeat(
-    broker: Broker, remote: RemoteCopy, store: ObjectStore, incarnation: str, workers: DiskWorkers
+    broker: Broker,
+    remote: RemoteCopy,
+    store: ObjectStore,
+    incarnation: str,
+    workers: DiskWorkers,
+    listeners: Sequence[Listener],
 ) -> None:
     """Tell standbys of this server from now on, if that is asked for."""
     interval_ms = broker.config.kawal_remote_heartbeat_ms
@@ -131,7 +176,7 @@ def _begin_heartbeat(
         prefix=broker.cluster_id,
         incarnation=incarnation,
         interval_ms=interval_ms,
-        address=broker.config.specs[0].endpoint.text,
+        places=places_of(broker, listeners),
     )
     Heartbeat(
         broker,
@@ -143,10 +188,32 @@ def _begin_heartbeat(
     )
 
 
-def _end(broker: Broker, error: Exception) -> None:
-    """End the server when it can acknowledge nothing more, so that clients look for the one that can."""
-    has_remote = any(vnode.log.options.durability == "remote" for vnode in broker.vnodes.every)
-    if has_remote or (broker.config.kawal_remote_heartbeat_ms and isinstance(error, Fenced)):
-        logger.critical("the server ends: %s", error)
-        broker.failure = str(error)
-        os.kill(os.getpid(), signal.SIGTERM)
+def places_of(broker: Broker, listeners: Sequence[Listener]) -> Places:
+    """Return where this node is reached: what its signs of life say."""
+    told = {listener.name: Endpoint(*advertised_by(listener)).text for listener in listeners}
+    is_alone = broker.nodes.count == 1
+    return Places(
+        address=broker.config.specs[0].endpoint.text,
+        number=broker.nodes.number,
+        inner="" if is_alone else told[listeners[0].name],
+        listeners=told,
+    )
+
+
+class Ending:
+    """Ends the server when it can acknowledge nothing more, so that clients look for the one that can."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.is_serving = False
+        """False while it starts: then the start fails."""
+
+    def lost(self, error: Exception) -> None:
+        """Learn that another process has the node's place, or that the store has what this one lacks."""
+        broker = self._broker
+        has_remote = any(vnode.log.options.durability == "remote" for vnode in broker.vnodes.every)
+        is_replaced = broker.config.kawal_remote_heartbeat_ms and isinstance(error, Fenced)
+        if self.is_serving and (has_remote or is_replaced):
+            logger.critical("the server ends: %s", error)
+            broker.failure = str(error)
+            os.kill(os.getpid(), signal.SIGTERM)

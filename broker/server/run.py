@@ -153,7 +153,7 @@ def _start_what_is_asked_for(
     if config.kawal_remote_store is not None:
         from broker.server.remote_setup import start_copy
 
-        start_copy(broker, config, workers, took_over=took_over)
+        start_copy(broker, config, workers, listeners, now_ms, took_over=took_over)
     if config.kawal_storage_state_topic:
         from broker.upkeep.storage_topic import StorageTopic
 

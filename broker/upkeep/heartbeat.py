@@ -14,12 +14,14 @@ from wal.remote.heartbeat import Heart
 
 logger = logging.getLogger("kawal.remote")
 
+FIRST_MS: Final = 100
+"""The pause between two looks whether the copy is kept, before the first sign: others look for it."""
 LOG_EVERY_MS: Final = 60_000
 """A store that is away is told of once in this time."""
 
 
 class Heartbeat:
-    """Gives a sign at each interval, unless the one before is still on its way."""
+    """Gives a sign as soon as the copy is kept, then one an interval after the one before has arrived."""
 
     def __init__(
         self,
@@ -40,15 +42,15 @@ class Heartbeat:
         self._lost = lost
         self._told_ms: int | None = None
         self.failures = 0
-        self._later()
+        self._later(0)
 
-    def _later(self) -> None:
-        self._loop.timers.add(self._loop.clock.turn_ms + self._interval_ms, self._beat)
+    def _later(self, delay_ms: int) -> None:
+        self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._beat)
 
     def _beat(self, _now_ms: int) -> None:
         epoch = self._epoch()
         if epoch is None:
-            self._later()
+            self._later(min(self._interval_ms, FIRST_MS))
         else:
             submit_call(self._submit, lambda: self._heart.beat(epoch), self._done)
 
@@ -56,7 +58,7 @@ class Heartbeat:
         if isinstance(error, Fenced):
             self._lost(error)
             return
-        self._later()
+        self._later(self._interval_ms)
         if error is None:
             self._told_ms = None
             return

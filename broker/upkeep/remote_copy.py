@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from broker.catalogue.topics import Catalogue
 from broker.config.config import Config
 from broker.loop.loop import Loop
-from broker.loop.slices import Offload
+from broker.loop.slices import Offload, run_here
 from broker.loop.timers import Timer
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.remote_journal import RemoteJournal
@@ -202,9 +202,21 @@ class RemoteCopy:
             self._timer.cancel()
             self._later(0)
 
+    def try_now(self) -> bool:
+        """Do a round here and now, before the loop runs; return whether all that is here counts.
+
+        A node of several tells the others of what it has. What its last process has left on the disk may be
+        in no store, so it is to be told, or read, only after this.
+        """
+        self._timer.cancel()
+        self._round(self._loop.clock.turn_ms, run_here)
+        return self.journal.is_open
+
     def _begin(self, now_ms: int) -> None:
-        if self._loop.stopping:
-            return
+        if not self._loop.stopping:
+            self._round(now_ms, self._submit)
+
+    def _round(self, now_ms: int, submit: Offload) -> None:
         with self._tried_again():
             rate = self._config().remote_log_manager_copy_max_bytes_per_second
             may_read = not self._reads.wait_ms(0)
@@ -226,7 +238,7 @@ class RemoteCopy:
                     if work.report is not None and not work.report.segments_missing:
                         self._covered(places, is_marked=work.chunk is not None)
 
-            self._submit(work.run, done)
+            submit(work.run, done)
 
     @contextmanager
     def _tried_again(self) -> Iterator[None]:
@@ -259,13 +271,16 @@ class RemoteCopy:
 
     def _views(self) -> dict[str, LogView]:
         """Return all logs at this moment: what is durable now includes all that it followed from."""
-        views = {META: self._vnodes.meta.log.view()}
-        return views | {name: vnode.log.view() for name, vnode in self._by_log().items()}
+        return {name: vnode.log.view() for name, vnode in self._copied().items()}
 
     def _places(self) -> dict[str, LogPlace]:
         """Return where the frames of all logs end at this moment."""
-        places = {META: self._vnodes.meta.log.place}
-        return places | {name: vnode.log.place for name, vnode in self._by_log().items()}
+        return {name: vnode.log.place for name, vnode in self._copied().items()}
+
+    def _copied(self) -> dict[str, Vnode]:
+        """Return all logs that are copied: the catalogue's is, unless it is another node's."""
+        own = {META: self._vnodes.meta} if self.journal.keeps_catalogue else {}
+        return own | self._by_log()
 
     def _covered(self, places: dict[str, LogPlace], *, is_marked: bool) -> None:
         """Tell the journal of a cut that has all logs; `is_marked`: it says where the journal follows it."""

@@ -109,9 +109,11 @@ class RemoteJournal:
             objects,
             prefix=store.identity.cluster_id,
             incarnation=incarnation,
-            logs=lambda: [name_of(vnode, store.path) for vnode in vnodes.every],
-            companion=(META, vnodes.meta.log),
+            logs=lambda: [name_of(vnode, store.path) for vnode in self._copied()],
+            companion=(META, vnodes.meta.log) if store.keeps_catalogue else None,
         )
+        self.keeps_catalogue = store.keeps_catalogue
+        """Whether the catalogue's log is this node's to copy."""
         self._vnodes = vnodes
         self._outcomes = outcomes
         self._submit = submit
@@ -127,6 +129,12 @@ class RemoteJournal:
         """Is told when commits wait for a cut that the journal can follow."""
         self.counts = JournalCounts()
         vnodes.join(self)
+
+    def _copied(self) -> Iterator[Vnode]:
+        """Yield the vnodes whose logs are copied."""
+        return (
+            vnode for vnode in self._vnodes.every if vnode is not self._vnodes.meta or self.keeps_catalogue
+        )
 
     def vnodes(self) -> Iterator[Vnode]:
         """Yield the vnodes of durability `remote`."""
@@ -157,6 +165,11 @@ class RemoteJournal:
     def is_wanted(self) -> bool:
         """Whether any log needs a journal, or there is one."""
         return self._journal.state is JournalState.OPEN or next(self.vnodes(), None) is not None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commits are sent: a cut has all that was here at the start."""
+        return self._journal.state is JournalState.OPEN
 
     @property
     def is_waited_for(self) -> bool:

@@ -9,8 +9,8 @@ the one who watches measures for how long the object has not changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -36,6 +36,22 @@ class Sign(Struct, frozen=True, kw_only=True):
     interval_ms: int
     address: str
     """Where clients reach the server, for people."""
+    number: int = 0
+    """The node's number in its cluster; the first one, and a server that is alone, has 0."""
+    inner: str = ""
+    """HOST:PORT at which the other nodes of the cluster reach it, "" where there are none."""
+    listeners: dict[str, str] = {}
+    """HOST:PORT that clients are told, by the name of the listener."""
+
+
+class Places(NamedTuple):
+    """The addresses of a server."""
+
+    address: str
+    """For people."""
+    number: int = 0
+    inner: str = ""
+    listeners: Mapping[str, str] = {}
 
 
 def heartbeat_key(prefix: str) -> str:
@@ -67,13 +83,13 @@ class Heart:
     """A process's own signs; one thread at a time uses it."""
 
     def __init__(
-        self, store: ObjectStore, *, prefix: str, incarnation: str, interval_ms: int, address: str
+        self, store: ObjectStore, *, prefix: str, incarnation: str, interval_ms: int, places: Places
     ) -> None:
         self._store = store
         self._prefix = prefix
         self._incarnation = incarnation
         self._interval_ms = interval_ms
-        self._address = address
+        self._places = places
         self._count = 0
 
     def beat(self, epoch: int) -> None:
@@ -84,7 +100,10 @@ class Heart:
             incarnation=self._incarnation,
             count=self._count,
             interval_ms=self._interval_ms,
-            address=self._address,
+            address=self._places.address,
+            number=self._places.number,
+            inner=self._places.inner,
+            listeners=dict(self._places.listeners),
         )
         etag = self._etag(epoch)
         try:

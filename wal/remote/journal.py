@@ -129,14 +129,17 @@ class Journal(Generic[CommitT]):
         prefix: str,
         incarnation: str,
         logs: Callable[[], Collection[str]],
-        companion: tuple[str, Companion],
+        companion: tuple[str, Companion] | None,
     ) -> None:
-        """`prefix` is the cluster id; `logs` gives the folders of all logs."""
+        """`prefix` is the cluster id; `logs` gives the folders of all logs.
+
+        `companion` is the catalogue's log; None: another node has it.
+        """
         self._store = store
         self._prefix = prefix
         self._incarnation = incarnation
         self._logs = logs
-        self._companion_name, self._companion = companion
+        self._companion = companion
         self._epoch = 0
         self._number = 0
         self._waiting: deque[CommitT] = deque()
@@ -208,9 +211,11 @@ class Journal(Generic[CommitT]):
         newest = {commit.name: commit for commit in commits}
         places = {name: end_of(commit.job) for name, commit in newest.items()}
         found = {name: commit.slices(self._places.get(name, NOTHING)) for name, commit in newest.items()}
-        name, before = self._companion_name, self._places.get(self._companion_name, NOTHING)
-        if name not in newest and self._companion.place > before:
-            places[name], found[name] = self._companion.place, self._companion.slices(before)
+        if self._companion is not None:
+            name, log = self._companion
+            before = self._places.get(name, NOTHING)
+            if name not in newest and log.place > before:
+                places[name], found[name] = log.place, log.slices(before)
         parts = [part for parts in found.values() for part in parts]
         slices = [JournalSlice(name, *part[:4]) for name, parts in found.items() for part in parts]
         header = JournalHeader(

@@ -1,11 +1,26 @@
-"""From settings to a place."""
+"""The copy of a server: from settings to a place, and the start that waits for it."""
 
 from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from broker.config.config import config_of
-from broker.server.remote_setup import place_of
+from broker.config.endpoints import Endpoint
+from broker.server.listeners import Listener, StartError
+from broker.server.remote_setup import Ending, place_of, places_of, wait_for_store
+from tests.broker.gateway import Gateway
+from tests.broker.kit import create
+from tests.broker.upkeep.copies import copy_of
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import DROP_ALL
+from wal.memory_objects import MemoryObjects, ObjectFault
+from wal.objects import Fenced
 
 
 def test_a_place_has_the_settings_and_the_credentials_of_the_environment(
@@ -23,3 +38,85 @@ def test_a_place_has_the_settings_and_the_credentials_of_the_environment(
     )
     assert (place.url, place.endpoint, place.region) == ("s3://bucket/p", "http://127.0.0.1:9000", "eu-1")
     assert place.credentials["AWS_ACCESS_KEY_ID"] == "key"
+
+
+class Started:
+    """A broker whose first round of the copy is done here and now; times pass with each pause."""
+
+    def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
+        self.gateway = Gateway(disk, kawal_durability="remote", kawal_remote_store="s3://b", **settings)
+        self.objects = MemoryObjects()
+        self.copy = copy_of(self.gateway, self.objects, submit=lambda work, done: self.sent.append(work))
+        self.sent: list[Callable[[], object]] = []
+        self.pauses: list[float] = []
+
+    def wait(self) -> None:
+        wait_for_store(self.gateway.broker, self.copy, self._now_ms, self.pauses.append)
+
+    def _now_ms(self) -> int:
+        self.gateway.now_ms += 500
+        return self.gateway.now_ms
+
+
+def left_on_the_disk() -> MemoryDisk:
+    """Return a disk with a topic that a process has synced, and no store has."""
+    before = Gateway(kawal_durability="remote")
+    create(before.client(), "t")
+    before.settle()
+    return before.disk.crash(DROP_ALL)
+
+
+def test_a_node_waits_at_its_start_until_the_store_has_what_its_disk_has() -> None:
+    started = Started(left_on_the_disk())
+    vnodes = started.gateway.broker.vnodes.every
+    assert not any(vnode.is_confirmed for vnode in vnodes)
+    started.objects.hook = lambda call: ObjectFault.AWAY if len(started.pauses) < 2 else None
+    started.wait()
+    assert started.pauses == [0.5, 0.5]
+    assert all(vnode.is_confirmed for vnode in vnodes)
+    assert started.copy.journal.is_open
+    assert started.sent == []
+
+
+def test_the_copy_goes_on_by_itself_after_the_start_and_once() -> None:
+    started = Started()
+    started.wait()
+    started.gateway.advance(10_000)
+    assert len(started.sent) == 1
+
+
+def test_a_node_whose_place_is_another_ones_does_not_start() -> None:
+    started = Started()
+
+    def taken() -> None:
+        raise Fenced("another server, h:1, gives signs of life there")
+
+    started.copy._probe = taken
+    with pytest.raises(StartError, match="another server, h:1, gives signs of life there"):
+        started.wait()
+
+
+def test_a_server_ends_only_once_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(number))
+    broker = Started().gateway.broker
+    ending = Ending(broker)
+    ending.lost(Fenced("replaced"))
+    assert (broker.failure, killed) == ("", [])
+    ending.is_serving = True
+    ending.lost(Fenced("replaced"))
+    assert (broker.failure, killed) == ("replaced", [signal.SIGTERM])
+
+
+def test_a_sign_says_where_clients_and_other_nodes_reach_the_server() -> None:
+    listeners = [
+        Listener(socket.socket(), Endpoint("127.0.0.1", 9092), Endpoint("a.example", 19092)),
+        Listener(socket.socket(), Endpoint("::1", 9093), None, name="INNER"),
+    ]
+    try:
+        places = places_of(Gateway().broker, listeners)
+    finally:
+        for listener in listeners:
+            listener.socket.close()
+    assert places.listeners == {"PLAINTEXT": "a.example:19092", "INNER": "[::1]:9093"}
+    assert (places.number, places.inner) == (0, "")

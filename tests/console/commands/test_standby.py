@@ -11,7 +11,7 @@ from console.cli import main
 from tests.wal.remote.copies import Node
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import StoreAway, StoreRefuses
-from wal.remote.heartbeat import Heart
+from wal.remote.heartbeat import Heart, Places
 
 SETTINGS = ("--set", "kawal.remote.store=s3://bucket/p")
 
@@ -66,7 +66,7 @@ def beating(objects: MemoryObjects) -> Heart:
     node = Node(objects)
     node.append(b"one")
     node.round()
-    heart = Heart(objects, prefix="cluster", incarnation="a", interval_ms=1_000, address="h:1")
+    heart = Heart(objects, prefix="cluster", incarnation="a", interval_ms=1_000, places=Places("h:1"))
     heart.beat(1)
     return heart
 

@@ -7,11 +7,11 @@ import pytest
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway
 from wal.remote.formats import RemoteDamaged
-from wal.remote.heartbeat import Heart, Sign, Silence, heartbeat_key, read_sign, refuse_while_alive
+from wal.remote.heartbeat import Heart, Places, Sign, Silence, heartbeat_key, read_sign, refuse_while_alive
 
 
 def heart(objects: MemoryObjects, incarnation: str = "a") -> Heart:
-    return Heart(objects, prefix="c", incarnation=incarnation, interval_ms=500, address="h:1")
+    return Heart(objects, prefix="c", incarnation=incarnation, interval_ms=500, places=Places("h:1"))
 
 
 def sign(count: int = 1) -> Sign:
