@@ -5,8 +5,8 @@
     known         neither                            read at one of `RARELY` looks
 
 Nothing that must be right depends on it: a request to an old address gets no answer, or is told so; then the
-node is looked for, and asked again.  A process with a higher epoch has taken over the one before, so a sign of a lower
-one, as of a server that was cut off and does not know, replaces nothing.
+node is looked for, and asked again.  A process with a higher epoch has taken over the one before, so a sign
+of a lower one, as of a server that was cut off and does not know, replaces nothing.
 
 Requests: one for each node that is away, or was looked for, at each look, and (nodes - 1) / RARELY for the
 others.  Three nodes with signs every second read 263,000 times a month together while all is well.
@@ -50,7 +50,7 @@ def look(stores: Mapping[int, ObjectReads], prefix: str, numbers: Iterable[int])
 
 
 class Members:
-    """The newest signs of the other nodes.  Threads may call `look_for` and `sign_of`, one thread the rest."""
+    """The newest signs of the other nodes; threads may call `look_for` and `sign_of`, one thread the rest."""
 
     def __init__(self, numbers: Iterable[int], learned: Callable[[int, Sign], None] | None = None) -> None:
         """`numbers` are those of the other nodes; `learned` is told of each new process of one."""
