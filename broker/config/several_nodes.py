@@ -44,11 +44,6 @@ OF_WORKERS: Final = {
 }
 """Settings that workers of one directory do not have."""
 
-OF_MACHINES: Final = {
-    "kawal.remote.store": Refusal("", "each node would need a place of its own in the object store"),
-}
-"""Settings that nodes with directories of their own do not have."""
-
 TOPICS: Final[dict[str, Refusal]] = {
     MODE_KEY.name: Refusal(DISABLED, "the partitions that a split makes may be another node's"),
     ROUTING_KEY.name: Refusal("any", "a node does not know what producers have written to others"),
@@ -96,7 +91,7 @@ def check_server(config: Config, count: int, *, own_directory: bool) -> None:
     if count == 1:
         return
     what = "nodes" if own_directory else "workers"
-    for name, refused in (SERVER | (OF_MACHINES if own_directory else OF_WORKERS)).items():
+    for name, refused in (SERVER if own_directory else SERVER | OF_WORKERS).items():
         value = config.value(name)
         if value not in (None, False, ""):
             raise StoreError(f"{name} cannot be set with several {what}: {refused.why}")

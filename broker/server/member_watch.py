@@ -8,11 +8,24 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from broker.catalogue.address_book import Address, AddressBook, StaticAddresses
+from broker.config.config import Config
+from broker.config.config_keys import ConfigProblem
+from broker.config.node_keys import addresses_of
+from broker.server.listeners import StartError
+from broker.server.object_store import open_store
+from broker.server.store_place import place_of
+from broker.upkeep.members import SignedAddresses
+from wal.disk import Disk, OsDisk
+from wal.disk_errors import DiskError
+from wal.errors import StoreError
 from wal.objects import ObjectReads
 from wal.remote.members import Members, look
+from wal.remote.places import node_folder
+from wal.store_marker import MARKER, read_marker
 
 logger = logging.getLogger("kawal.remote")
 
@@ -20,16 +33,59 @@ LOG_EVERY_SECONDS: Final = 60.0
 """A store that is away is told of once in this time."""
 
 
+def signed_book(config: Config) -> AddressBook | None:
+    """Return the addresses of the other nodes by their signs of life, which are read from now on.
+
+    None: this node has no store, or nodes give no signs.  Raises: StartError.
+    """
+    if config.kawal_remote_store is None or not config.kawal_remote_heartbeat_ms:
+        return None
+    configured = [Address(*each) for each in addresses_of(config.kawal_cluster_nodes)]
+    others = [number for number in range(len(configured)) if number != config.kawal_cluster_node]
+    try:
+        stores = {number: open_store(place_of(config), node_folder(number)) for number in others}
+    except ConfigProblem as problem:
+        raise StartError(str(problem)) from problem
+    members = Members(others)
+    cluster = ClusterOf(OsDisk(), config.log_dirs)
+    MemberWatch(members, stores, cluster, interval_ms=config.kawal_remote_heartbeat_ms).start()
+    return SignedAddresses(members, StaticAddresses(configured))
+
+
+class ClusterOf:
+    """The cluster of a data directory; a new one has none until another node was found."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self._disk = disk
+        self._path = path
+        self._known = ""
+
+    def __call__(self) -> str:
+        """Return its id, "" if there is none yet.  Raises: StoreError; DiskError."""
+        marker = f"{self._path}/{MARKER}"
+        if not self._known and self._disk.exists(marker):
+            self._known = read_marker(self._disk, marker).cluster_id
+        return self._known
+
+
 class MemberWatch:
     """Looks at an interval; a look reads the nodes that are due, one after the other."""
 
     def __init__(
-        self, members: Members, stores: Mapping[int, ObjectReads], prefix: str, *, interval_ms: int
+        self,
+        members: Members,
+        stores: Mapping[int, ObjectReads],
+        cluster: Callable[[], str],
+        *,
+        interval_ms: int,
     ) -> None:
-        """Prepare; `stores` are the places of the other nodes, by number; `prefix` is the cluster id."""
+        """Prepare; `stores` are the places of the other nodes, by number.
+
+        `cluster` returns the cluster id, "" as long as it is not known: then nothing is read.
+        """
         self._members = members
         self._stores = stores
-        self._prefix = prefix
+        self._cluster = cluster
         self._interval_seconds = interval_ms / 1_000
         self._told: float | None = None
         self._stopped = threading.Event()
@@ -51,10 +107,14 @@ class MemberWatch:
 
     def look(self) -> None:
         """Read the signs that are due."""
-        due = self._members.due()
+        try:
+            cluster = self._cluster()
+        except (StoreError, DiskError):
+            return  # the start says so
+        due = self._members.due() if cluster else []
         if not due:
             return
-        found = look(self._stores, self._prefix, due)
+        found = look(self._stores, cluster, due)
         self._members.saw(found.signs)
         now = time.monotonic()
         if found.problems and (self._told is None or now >= self._told + LOG_EVERY_SECONDS):

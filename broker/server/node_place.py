@@ -27,6 +27,7 @@ from broker.config.tls_settings import tls_settings
 from broker.security.node_greeting import Greeter
 from broker.server.catalogue_link import CatalogueLink
 from broker.server.listeners import Listener, advertised_by
+from broker.server.member_watch import signed_book
 from broker.server.node_secret import read_secret
 from broker.server.node_wires import NodeWires
 from broker.server.peer_links import PeerLinks
@@ -175,7 +176,7 @@ def serve_node(config: Config, **parameters: Any) -> int:
     A node that cannot follow the catalogue any more starts once more, as the same process.
     Raises: as `main`.
     """
-    place = NodePlace(config)
+    place = NodePlace(config, signed_book(config))
     load = parameters.pop("load", None)
     if load is not None:
         parameters["load"] = partial(_load, load)

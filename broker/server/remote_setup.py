@@ -12,10 +12,13 @@ from typing import Final
 from broker.config.config import Config
 from broker.config.config_keys import ConfigProblem
 from broker.config.endpoints import Endpoint
+from broker.config.listener_specs import WILDCARDS
+from broker.config.node_keys import inter_broker_spec
 from broker.core import Broker
 from broker.server.listeners import Listener, StartError, advertised_by
 from broker.server.object_probe import probe
-from broker.server.object_store import StorePlace, open_store
+from broker.server.object_store import open_store
+from broker.server.store_place import place_of
 from broker.server.workers import DiskWorkers
 from broker.upkeep.heartbeat import Heartbeat
 from broker.upkeep.remote_copy import CopyState, RemoteCopy
@@ -35,17 +38,6 @@ READ_WAIT_MS: Final = 500
 
 STORE_AGAIN_SECONDS: Final = 0.5
 """The pause between two tries of a start that waits for the store."""
-
-
-def place_of(config: Config) -> StorePlace:
-    """Return the place that the settings name, with the environment's credentials."""
-    assert config.kawal_remote_store is not None
-    return StorePlace(
-        url=config.kawal_remote_store,
-        endpoint=config.kawal_remote_endpoint.rstrip("/"),
-        region=config.kawal_remote_region,
-        credentials=os.environ,
-    )
 
 
 def start_copy(
@@ -189,13 +181,17 @@ def _begin_heartbeat(
 
 
 def places_of(broker: Broker, listeners: Sequence[Listener]) -> Places:
-    """Return where this node is reached: what its signs of life say."""
-    told = {listener.name: Endpoint(*advertised_by(listener)).text for listener in listeners}
+    """Return where this node is reached: what its signs of life say.
+
+    Of a listener that is bound to all addresses, and advertises none, they say nothing.
+    """
+    addresses = {listener.name: Endpoint(*advertised_by(listener)) for listener in listeners}
+    told = {name: address.text for name, address in addresses.items() if address.host not in WILDCARDS}
     is_alone = broker.nodes.count == 1
     return Places(
         address=broker.config.specs[0].endpoint.text,
         number=broker.nodes.number,
-        inner="" if is_alone else told[listeners[0].name],
+        inner="" if is_alone else told.get(inter_broker_spec(broker.config).name, ""),
         listeners=told,
     )
 

@@ -44,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("restore /mnt/backup --check", "read it all and restore nothing"),
             ("restore s3://logs/kawal --data /var/lib/kawal", "the copy in an object store"),
             ("restore s3://logs/kawal --data /tmp/try --at 2026-11-22T02:00:00Z", "as it was then"),
+            ("restore s3://logs/kawal --node 1 --data /var/lib/kawal", "node 1 of kawal.cluster.nodes"),
         ],
     )
     parser.add_argument(
@@ -63,6 +64,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="newest moment up to this one that kawal.remote.history.ms has kept",
     )
+    parser.add_argument(
+        "--node", metavar="I", type=int, default=0, help="number of the node, of several (default 0)"
+    )
     parser.add_argument("--region", metavar="NAME", default="us-east-1", help="region of the store")
 
 
@@ -73,6 +77,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         if arguments.at is not None and not arguments.backup.startswith(SCHEME):
             raise UsageError("--at is for a copy under s3://…; a backup is of one moment")
+        if arguments.node and not arguments.backup.startswith(SCHEME):
+            raise UsageError("--node is for a copy under s3://…; a backup is of one directory")
+        if arguments.node < 0:
+            raise UsageError("--node takes a number from 0 on")
         if arguments.backup.startswith(SCHEME):
             return _restore_from_store(arguments)
         return _restore(arguments)
@@ -111,6 +119,7 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
         raise UsageError("--check reads a backup; the copy in an object store is checked by restoring it")
     # Loaded for this alone: most restores are from a folder.
     from broker.server.object_store import StorePlace, open_store
+    from wal.remote.places import node_folder
     from wal.remote.restore import RemoteRestore, clusters_in
 
     place = StorePlace(
@@ -119,7 +128,7 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
         region=arguments.region,
         credentials=os.environ,
     )
-    store = open_store(place)
+    store = open_store(place, node_folder(arguments.node))
     cluster = arguments.cluster or only_cluster(clusters_in(store), store.name)
     data = arguments.data.rstrip("/") or "/"
     restore = RemoteRestore(store, OsDisk(), cluster_id=cluster, data=data, at_ms=_moment_ms(arguments.at))
@@ -134,15 +143,24 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
             "logs": len(cut.logs),
             "size_bytes": restore.size_bytes,
             "journal_bytes": restore.journal_bytes,
+            "node": cut.node,
+            "nodes": cut.nodes,
         }
         print(json.dumps(tree))
         return OK
     moment = datetime.fromtimestamp(cut.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
     later = f" and {size_text(restore.journal_bytes)} acknowledged after it" if restore.journal_bytes else ""
+    node = f" node {cut.node} of {cut.nodes}," if cut.nodes > 1 else ""
     print(
-        f"{store.name}: restored to {data} as of {moment}{later}: cluster {cluster}, {len(cut.logs)} logs,"
-        f" {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
+        f"{store.name}: restored to {data} as of {moment}{later}: cluster {cluster},{node}"
+        f" {len(cut.logs)} logs, {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
     )
+    if cut.nodes > 1:
+        print(
+            "databases of durability 'disk' and 'os' come back to each node's own moment: an offset that was"
+            " committed at one node may be ahead of the records of another. Those of durability 'remote' are"
+            " complete, up to the last record that was acknowledged."
+        )
     return OK
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from broker.config.config_keys import ConfigProblem
+from broker.config.listener_specs import WILDCARDS
+from broker.config.node_keys import inter_broker_spec
 from console.commands import serve
 from console.copies import only_cluster
 from console.errors import CommandError, UsageError
@@ -21,8 +24,9 @@ from wal.errors import StoreError
 from wal.objects import ObjectStoreError, StoreRefuses
 
 if TYPE_CHECKING:
+    from broker.config.config import Config
     from wal.objects import ObjectStore
-    from wal.remote.heartbeat import Sign, Silence
+    from wal.remote.heartbeat import Silence
     from wal.remote.mirror import Mirror
 
 INTERVALS: Final = 3
@@ -42,15 +46,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
         With kawal.durability=remote nothing that was acknowledged is lost, and a server that was only cut
         off acknowledges nothing more.  With durability disk what is newer than the copy is lost
-        (kawal.remote.lag.ms), and a server that is cut off from the store goes on acknowledging.""",
+        (kawal.remote.lag.ms), and a server that is cut off from the store goes on acknowledging.
+
+        With kawal.cluster.nodes it follows node --node, and takes its place under the same node id: the other
+        nodes and clients find it at its own addresses.""",
         [
             ("standby --config kawal.toml --data /var/lib/kawal-standby", "three missing signs"),
             ("standby --config kawal.toml --data /tmp/standby --after 30", "after 30 seconds of silence"),
+            ("standby --config kawal.toml --node 1 --data /var/lib/node-1", "of one of several nodes"),
+            ("standby --config kawal.toml --node 1 --data /var/lib/node-1 --now", "move a node here"),
         ],
     )
     add_flags(parser)
     parser.add_argument(
         "--after", metavar="SECONDS", type=float, help="silence after which to take over (default 3 signs)"
+    )
+    parser.add_argument(
+        "--now",
+        action="store_true",
+        help="take over once the copy was followed, also from a server that is alive: it moves here",
     )
     parser.add_argument("--cluster", metavar="ID", help="cluster's id, where several have copies there")
 
@@ -62,18 +76,26 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("a standby follows a copy: give the server's kawal.remote.store")
     if arguments.after is not None and not arguments.after > 0:
         raise UsageError("--after takes seconds above 0")
+    if arguments.now and arguments.after is not None:
+        raise UsageError("--now does not wait for a silence: leave out --after")
+    _check_addresses(config)
     # Loaded for this alone.
     from broker.server.object_store import open_store
-    from broker.server.remote_setup import place_of
+    from broker.server.store_place import place_of
     from wal.remote.mirror import Mirror
+    from wal.remote.places import node_folder
     from wal.remote.restore import clusters_in
 
     try:
-        store = open_store(place_of(config))
+        store = open_store(place_of(config), node_folder(config.kawal_cluster_node or 0))
         cluster = arguments.cluster or only_cluster(clusters_in(store), store.name)
         mirror = Mirror(store, OsDisk(), cluster_id=cluster, data=config.log_dirs)
         try:
-            Standby(store, mirror, cluster, arguments.after).wait()
+            standby = Standby(store, mirror, cluster, arguments.after)
+            if arguments.now:
+                standby.catch_up()
+            else:
+                standby.wait()
             seconds = drive(mirror.take_over(token_hex(8)))
         finally:
             mirror.close()
@@ -82,6 +104,19 @@ def run(arguments: argparse.Namespace) -> int:
     _tell(f"took over within {seconds:.1f} s")
     arguments.print_config, arguments.add_user, arguments.password_file = False, None, None
     return serve.serve(arguments, took_over=True)
+
+
+def _check_addresses(config: Config) -> None:
+    """Check that the other nodes can find this one at an address of its own.  Raises: UsageError."""
+    if not config.kawal_cluster_nodes:
+        return
+    spec = inter_broker_spec(config)
+    if (spec.advertised or spec.endpoint).host in WILDCARDS:
+        raise UsageError(
+            f"the listener {spec.text} has no address by which the other nodes find this one, as"
+            " kawal.cluster.nodes has that of the machine before: give --listen HOST:PORT or"
+            " advertised.listeners"
+        )
 
 
 class Standby:
@@ -111,31 +146,58 @@ class Standby:
             time.sleep(min(sign.interval_ms / 2_000, after_ms / 4_000, LOOK_SECONDS_MAX))
         _tell(f"the server {sign.address} has been silent for {silence.lasted_ms(_now_ms()) / 1_000:.1f} s")
 
+    def catch_up(self) -> None:
+        """Return once the directory has what the copy has, for a server that moves here.
+
+        Raises: StoreError when what it acknowledges meanwhile would be lost; as `wait`.
+        """
+        while not self._followed:
+            if not self._has(lambda: drive(self._mirror.follow())):
+                time.sleep(LOOK_SECONDS_MAX)
+                continue
+            cut = self._mirror.cut
+            if cut is None or cut.journal is None:
+                raise StoreError(
+                    f"{self._store.name}: the server has no database of durability 'remote', so what is newer"
+                    " than its copy would be lost: end it first, and leave out --now"
+                )
+            self._tell_state("the server")
+        _tell("takes over from the server, which ends by itself with exit status 1")
+
+    def _has(self, call: Callable[[], object]) -> bool:
+        """Make a call of the store; False: it is away, and is tried again.  Raises: StoreRefuses."""
+        try:
+            call()
+        except StoreRefuses:
+            raise
+        except ObjectStoreError as error:
+            if self._told is None or time.monotonic() > self._told + TELL_SECONDS:
+                self._told = time.monotonic()
+                _tell(f"the copy cannot be followed now, which is tried again: {error}")
+            return False
+        return True
+
     def _look(self, silence: Silence) -> None:
         from wal.remote.heartbeat import read_sign
 
-        try:
+        def look() -> None:
             sign = read_sign(self._store, self._cluster)
             if sign is not None:
                 silence.saw(sign, _now_ms())
                 drive(self._mirror.follow())
-                self._tell_state(sign)
-        except StoreRefuses:
-            raise
-        except ObjectStoreError as error:
-            silence.could_not_look()
-            if self._told is None or time.monotonic() > self._told + TELL_SECONDS:
-                self._told = time.monotonic()
-                _tell(f"the copy cannot be followed now, which is tried again: {error}")
+                self._tell_state(sign.address)
 
-    def _tell_state(self, sign: Sign) -> None:
+        if not self._has(look):
+            silence.could_not_look()
+
+    def _tell_state(self, server: str) -> None:
         """Say once that the directory has what the copy has."""
         cut = self._mirror.cut
         if cut is None or self._followed:
             return
         self._followed = True
         size = size_text(self._mirror.size_bytes)
-        _tell(f"follows {sign.address} by {self._store.name}: {len(cut.logs)} logs, {size}")
+        _tell(f"follows {server} by {self._store.name}: {len(cut.logs)} logs, {size}")
 
 
 def _now_ms() -> int:

@@ -133,7 +133,7 @@ def put_seconds(config: Config) -> list[float]:
 
     from broker.server.object_probe import probe
     from broker.server.object_store import open_store
-    from broker.server.remote_setup import place_of
+    from broker.server.store_place import place_of
 
     store, tag = open_store(place_of(config)), f"doctor-{os.urandom(8).hex()}"
     probe(store, tag)

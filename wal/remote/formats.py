@@ -143,11 +143,21 @@ class Cut(Struct, frozen=True, kw_only=True):
     logs: dict[str, LogCut]
     journal: JournalMark | None = None
     """The first chunk of the journal that the logs do not have; None: there is none of this process."""
+    node: int = 0
+    """The number of the node that the directory is of."""
+    nodes: int = 1
+    """The number of nodes of its cluster."""
 
     @property
     def identity(self) -> StoreIdentity:
         """The identity of the data directory."""
-        return StoreIdentity(cluster_id=self.cluster_id, node_id=self.node_id, secret=self.secret)
+        return StoreIdentity(
+            cluster_id=self.cluster_id,
+            node_id=self.node_id,
+            secret=self.secret,
+            node=self.node,
+            nodes=self.nodes,
+        )
 
     @property
     def segments_missing(self) -> int:

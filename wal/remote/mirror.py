@@ -288,7 +288,8 @@ class Mirror:
         if cut.journal is not None:
             for size_bytes in replay.run(cut.journal, epoch=cut.epoch):
                 yield Progress("copying", size_bytes, size_bytes)
-        folders = [*cut.logs, *replay.new_logs]
+        self._make_folders([META])  # of a node that follows another one's catalogue: for its marks
+        folders = list(dict.fromkeys((*cut.logs, *replay.new_logs, META)))
         databases = {name.rpartition("/")[0] for name in folders} - {""}
         for folder in (*folders, *sorted(databases), ""):
             self._disk.sync_directory(f"{self._data}/{folder}".rstrip("/"))

@@ -142,7 +142,8 @@ class RemoteRestore:
         if free < self._total_bytes:
             raise no_room("restore to", data, self._total_bytes, free)
         databases = sorted({name.rpartition("/")[0] for name in logs} - {""})
-        for folder in (*databases, *logs):
+        # A node that follows another one's catalogue has no log there, but marks.
+        for folder in (*databases, *dict.fromkeys((*logs, META))):
             disk.make_directory(f"{data}/{folder}")
         for name, log in logs.items():
             yield from self._restore_log(name, log, segments[name])
@@ -152,7 +153,7 @@ class RemoteRestore:
         folders = [*logs, *replayed.new_logs]
         databases = sorted({name.rpartition("/")[0] for name in folders} - {""})
         yield from self._verify(folders)
-        for folder in (*folders, *databases, ""):
+        for folder in (*dict.fromkeys((*folders, META)), *databases, ""):
             disk.sync_directory(f"{data}/{folder}".rstrip("/"))
         write_marker(disk, data, self.cut.identity)
 

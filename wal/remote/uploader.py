@@ -243,6 +243,8 @@ class Uploader:
             time_ms=now_ms,
             logs=dict(logs),
             journal=journal,
+            node=self._identity.node,
+            nodes=self._identity.nodes,
         )
 
     def _set_cut(self, cut: Cut) -> None:

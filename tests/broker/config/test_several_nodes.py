@@ -17,7 +17,6 @@ from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.config.several_nodes import (
     GROUPS,
-    OF_MACHINES,
     OF_WORKERS,
     QUEUES,
     SERVER,
@@ -77,7 +76,7 @@ def alter(cluster: Cluster, number: int, kind: int, name: str, settings: Mapping
 
 def test_every_setting_that_is_refused_is_tried_here() -> None:
     assert OTHER.keys() == TOPICS.keys()
-    assert SERVERS.keys() == (SERVER | OF_WORKERS).keys() == (SERVER | OF_MACHINES).keys()
+    assert SERVERS.keys() == (SERVER | OF_WORKERS).keys()
     assert GROUPS.keys() <= GROUP_KEYS.keys()
 
 
@@ -91,8 +90,17 @@ def test_a_start_of_several_nodes_refuses_the_setting(name: str) -> None:
     settings = {name.replace(".", "_"): SERVERS[name]}
     with pytest.raises(StoreError, match=f"^{name} cannot be set with several workers: "):
         Cluster(2, **settings)
+
+
+@pytest.mark.parametrize("name", SERVER)
+def test_a_start_of_several_machines_refuses_the_setting(name: str) -> None:
+    settings = {name.replace(".", "_"): SERVERS[name]}
     with pytest.raises(StoreError, match=f"^{name} cannot be set with several nodes: "):
         check_server(replace(config_of({}), **settings), 2, own_directory=True)
+
+
+def test_nodes_of_several_machines_may_have_a_store_as_each_has_a_place_in_it() -> None:
+    check_server(replace(config_of({}), kawal_remote_store="s3://bucket/p"), 2, own_directory=True)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -1,4 +1,4 @@
-"""The copy of a server: from settings to a place, and the start that waits for it."""
+"""The copy of a server: the start that waits for it, its end, and what its signs say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from broker.config.config import config_of
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError
-from broker.server.remote_setup import Ending, place_of, places_of, wait_for_store
+from broker.server.remote_setup import Ending, places_of, wait_for_store
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.broker.upkeep.copies import copy_of
@@ -21,23 +20,6 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import Fenced
-
-
-def test_a_place_has_the_settings_and_the_credentials_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    place = place_of(
-        config_of(
-            {
-                "kawal.remote.store": "s3://bucket/p",
-                "kawal.remote.endpoint": "http://127.0.0.1:9000/",
-                "kawal.remote.region": "eu-1",
-            }
-        )
-    )
-    assert (place.url, place.endpoint, place.region) == ("s3://bucket/p", "http://127.0.0.1:9000", "eu-1")
-    assert place.credentials["AWS_ACCESS_KEY_ID"] == "key"
 
 
 class Started:

@@ -10,6 +10,7 @@ import pytest
 
 from console.cli import main
 from tests.console.stored import make_broker_data
+from tests.wal.remote.copies import Node
 from wal.memory_objects import MemoryObjects
 from wal.objects import StoreAway
 
@@ -75,7 +76,7 @@ def test_a_store_that_is_away_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     away = NoSuchStore()
-    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place: away)
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place, _folder: away)
     assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "d")]) == 1
     assert "s3://bucket/p: no answer" in capsys.readouterr().err
 
@@ -86,7 +87,7 @@ def test_two_clusters_under_one_prefix_have_to_be_told_apart(
     store = MemoryObjects(name="s3://bucket/p")
     for cluster in ("a", "b"):
         store.create(f"{cluster}/cut", b"")
-    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place: store)
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place, _folder: store)
     assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "d")]) == 1
     assert "name one with --cluster: a, b" in capsys.readouterr().err
 
@@ -112,7 +113,7 @@ def test_a_moment_is_one_of_a_copy_and_a_time(
     words: list[str], problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("broker.server.object_store.open_store", lambda _: _copied())
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place, _folder: _copied())
     assert main(["restore", *words, "--data", str(tmp_path / "new")]) == 2
     assert problem in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
@@ -122,3 +123,25 @@ def _copied() -> MemoryObjects:
     objects = MemoryObjects()
     objects.create("cluster/cut", b"")
     return objects
+
+
+def test_a_node_is_restored_from_its_own_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.round()
+
+    def opened(_place: object, folder: str) -> MemoryObjects:
+        asked.append(folder)
+        return node.objects
+
+    monkeypatch.setattr("broker.server.object_store.open_store", opened)
+    data = str(tmp_path / "d")
+    assert main(["restore", "s3://bucket/p", "--node", "2", "--data", data, "--json"]) == 0
+    assert asked == ["node-2"]
+    assert json.loads(capsys.readouterr().out)["nodes"] == 1
+    assert main(["restore", str(tmp_path), "--node", "2", "--data", data]) == 2
+    assert "--node is for a copy under s3://" in capsys.readouterr().err
+    assert main(["restore", "s3://bucket/p", "--node", "-1", "--data", data]) == 2

@@ -9,8 +9,9 @@ import pytest
 
 from console.cli import main
 from tests.wal.remote.copies import Node
+from tests.wal.remote.test_mirror import RemoteNode
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
-from wal.objects import StoreAway, StoreRefuses
+from wal.objects import Fenced, StoreAway, StoreRefuses
 from wal.remote.heartbeat import Heart, Places
 
 SETTINGS = ("--set", "kawal.remote.store=s3://bucket/p")
@@ -43,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Seconds:
 @pytest.fixture
 def objects(monkeypatch: pytest.MonkeyPatch) -> MemoryObjects:
     store = MemoryObjects()
-    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place: store)
+    monkeypatch.setattr("broker.server.object_store.open_store", lambda _place, _folder: store)
     return store
 
 
@@ -145,7 +146,7 @@ def test_a_store_that_is_not_there_at_the_start_is_told(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fails(_place: object) -> None:
+    def fails(_place: object, _folder: str) -> None:
         raise error
 
     monkeypatch.setattr("broker.server.object_store.open_store", fails)
@@ -161,3 +162,65 @@ def test_a_directory_with_data_is_not_taken(
     (tmp_path / "d" / "kawal.json").write_text("{}")
     assert main(["standby", *SETTINGS, "--data", str(tmp_path / "d")]) == 1
     assert "not empty, and not a standby's" in capsys.readouterr().err
+
+
+def nodes_of(tmp_path: Path, *, listen: str = "127.0.0.1:0") -> list[str]:
+    """Return the flags of a cluster of two nodes."""
+    (tmp_path / "secret").write_text("x" * 32)
+    settings = (
+        "kawal.cluster.nodes=127.0.0.1:9092,127.0.0.1:9093",
+        f"kawal.cluster.secret.file={tmp_path}/secret",
+    )
+    flags = [word for text in settings for word in ("--set", text)]
+    return [*flags, "--listen", listen, "--data", str(tmp_path / "d")]
+
+
+def test_a_standby_of_a_node_follows_the_place_of_that_node(
+    monkeypatch: pytest.MonkeyPatch,
+    clock: Seconds,
+    served: list[argparse.Namespace],
+    tmp_path: Path,
+) -> None:
+    store, asked = MemoryObjects(), list[str]()
+    beating(store)
+
+    def opened(_place: object, folder: str) -> MemoryObjects:
+        asked.append(folder)
+        return store
+
+    monkeypatch.setattr("broker.server.object_store.open_store", opened)
+    assert main(["standby", *SETTINGS, *nodes_of(tmp_path), "--node", "1"]) == 0
+    assert asked == ["node-1"]
+    assert served[0].node == "1"
+
+
+def test_a_standby_of_a_node_needs_an_address_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = nodes_of(tmp_path, listen="0.0.0.0:9092")
+    assert main(["standby", *SETTINGS, *flags, "--node", "1", "--insecure"]) == 2
+    assert "has no address by which the other nodes find this one" in capsys.readouterr().err
+
+
+def test_a_server_that_is_alive_moves_as_soon_as_its_copy_was_followed(
+    objects: MemoryObjects, clock: Seconds, served: list[argparse.Namespace], tmp_path: Path
+) -> None:
+    node = RemoteNode(objects)
+    node.begin()
+    node.acknowledge(b"one")
+    began = clock.now
+    assert main(["standby", *SETTINGS, "--data", str(tmp_path / "d"), "--now"]) == 0
+    assert clock.now == began
+    assert len(served) == 1
+    with pytest.raises(Fenced):
+        node.acknowledge(b"two")
+
+
+def test_a_server_whose_newest_records_would_be_lost_does_not_move(
+    objects: MemoryObjects, clock: Seconds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beating(objects)
+    assert main(["standby", *SETTINGS, "--data", str(tmp_path / "d"), "--now"]) == 1
+    assert "no database of durability 'remote'" in capsys.readouterr().err
+    assert main(["standby", *SETTINGS, "--data", str(tmp_path / "e"), "--now", "--after", "3"]) == 2
+    assert "--now does not wait for a silence" in capsys.readouterr().err
