@@ -197,7 +197,7 @@ class RemoteCopy:
         return self._timer
 
     def _hurry(self) -> None:
-        """Begin the next round now: acknowledgements wait for its cut.  A store that is away is left alone."""
+        """Begin the next round now, for what waits for its cut.  A store that is away is left alone."""
         if not self._timer.is_over and self.counts.state in (CopyState.STARTING, CopyState.COPYING):
             self._timer.cancel()
             self._later(0)
