@@ -1,4 +1,4 @@
-"""How much of the machine's processors is taken by processes that have no part in a measurement.
+"""What processes without a part in a measurement take of the machine's processors.
 
 A measurement on a busy machine tells of the machine: with one of two cores taken, a good client's p99 was
 three times what it is on a quiet one.
