@@ -54,6 +54,10 @@ CREDIT_NS: Final = 250_000
 PROMPT_CREDIT: Final = 8
 """The credit from which on a client is served first."""
 
+WAITING: Final = 8
+"""A share of a turn is processor time, as on a busy machine the shortest work takes a millisecond of waiting.
+It ends, too, when waiting has made it this many times as long."""
+
 Level = dict[int, int]
 """Descriptors and events, the longest ready first."""
 

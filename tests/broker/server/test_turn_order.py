@@ -57,6 +57,19 @@ def test_a_long_turn_ends_and_the_rest_is_served_in_the_next_one(loop: Loop) -> 
     assert ids_taken(socks[2]) == [2]
 
 
+def test_waiting_for_a_processor_takes_nothing_of_a_share(loop: Loop) -> None:
+    """Bug: on a busy machine a turn served one client with short work, and then long work before the next."""
+    socks = [asking(loop, number, duration_ms=3) for number in range(6)]
+    worked_ns = 0
+    loop.gateway.broker.stats.turns.cpu_ns = lambda: worked_ns
+    loop.turn(*[(sock, IN) for sock in socks])
+    assert [ids_taken(sock) for sock in socks] == [[number] for number in range(6)]
+    # But a turn ends at some time.
+    socks = [asking(loop, number, duration_ms=20) for number in range(6)]
+    loop.turn(*[(sock, IN) for sock in socks])
+    assert [ids_taken(sock) for sock in socks] == [[0], [1], [], [], [], []]
+
+
 def test_a_socket_that_took_long_waits_for_those_with_short_work(loop: Loop) -> None:
     first, second = asking(loop, 1, duration_ms=3), asking(loop, 1, duration_ms=3)
     loop.turn((first, IN), (second, IN))
