@@ -1,13 +1,22 @@
 """Put loads on a gateway, one after the other, and print what its good clients noticed.
 
-Each load has a gateway of its own. Figures stand for before, while and after the load, in milliseconds. The
-bars: no end and no error of the server's own, no turn of the event loop above 20 ms of processor, at most 512
-MiB of memory; and with --alone, on a machine that does nothing else, for each good client at most twice the
-p99 of before, and 100 ms at worst. With --alone a second gateway runs beside it, with good clients of its own
-and without a load: what these notice, too (`beside`: p50, p99 and worst), is the machine's doing, and
-allowed: the bars are twice that. On a machine that others keep busy (`others took`, in processors) these
-times are told, but not judged.  Exit code 1: a bar is broken.  With --broker kafka the same clients and loads
-meet Apache Kafka: what no broker does is no fault of ours.
+Each load has a gateway of its own. Figures stand for before, while and after the load, in milliseconds.
+The bars:
+
+    on any machine          no end and no error of the server's own, no turn of the event loop above 20 ms of
+                            processor, at most 512 MiB of memory
+    on a quiet machine,     for each good client a p99 of at most twice what it is before, or `beside`, and
+    with --alone            100 ms at worst, or twice what is the worst `beside`
+
+`beside` (p50, p99, worst): a second gateway runs meanwhile, with good clients of its own and without a load.
+What these notice, too, is the machine's doing, whose processors and disk they all share.
+`loop` (p99, worst): the processor time of the event loop between a request and its answer.  That is the
+gateway's own part, and does not depend on what else the machine does.
+`others took`: the processors that processes without a part in this kept busy.  Above 0.2 the machine is not
+quiet: times are told, and not judged.
+
+Exit code 1: a bar is broken.  With --broker kafka the same clients and loads meet Apache Kafka: what no
+broker does is no fault of ours.
 """
 
 from __future__ import annotations
