@@ -192,6 +192,7 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{GROUPS}/test_classic_requests.py::test_the_protocols_of_a_join_are_looked_at_once",
     ),
     "members of very many topics": (
+        f"{GROUPS}/test_sorted_names.py::test_what_is_asked_of_all_names_is_known_without_a_visit_to_each",
         f"{GROUPS}/test_next_step.py::test_the_loop_takes_no_line_of_python_for_each_topic_of_a_member",
         f"{GROUPS}/share/test_targets.py::test_the_loop_takes_no_line_of_python_for_each_of_very_many_names",
         "load:wide-consumers",
@@ -306,6 +307,24 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{BROKER}/coordinators/test_coordinators.py"
         "::test_a_thread_imports_what_serves_members_of_share_groups_if_there_are_any",
         f"{BROKER}/view_topics/test_view_loading.py::test_others_are_served_while_a_thread_loads_it",
+    ),
+    "a machine that has more to do than it can": (
+        f"{BROKER}/server/test_turn_order.py::test_waiting_for_a_processor_takes_nothing_of_a_share",
+        "load:joins",
+    ),
+    "very many streams and transactions in a database with views": (
+        f"{BROKER}/view_topics/test_vnode_tail_wide.py"
+        "::test_what_one_look_finds_in_many_wide_frames_is_looked_at_in_steps_of_one_frame",
+        f"{BROKER}/view_topics/test_vnode_tail_wide.py"
+        "::test_many_streams_with_producers_are_asked_in_steps_where_too_many_frames_came",
+        f"{BROKER}/view_topics/test_vnode_tail_wide.py"
+        "::test_of_very_many_undecided_streams_only_some_are_looked_up_in_their_frames",
+        f"{WAL}/test_versions.py::test_to_find_the_newest_frame_of_a_log_of_many_streams_one_is_asked_about",
+    ),
+    "lookups by time on a cold disk": (
+        f"{BROKER}/storage/test_time_search.py"
+        "::test_a_lookup_in_a_cold_log_reads_nothing_of_the_disk_on_the_event_loop",
+        f"{BROKER}/storage/test_time_search.py::test_so_does_one_for_the_largest_timestamp",
     ),
     "every array of every request": (
         f"{BROKER}/requests/test_wide_requests.py::test_no_array_keeps_the_loop_from_other_clients",

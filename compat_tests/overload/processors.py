@@ -1,4 +1,4 @@
-"""What processes without a part in a measurement take of the machine's processors.
+"""The processors of the machine that processes without a part in a measurement keep busy.
 
 A measurement on a busy machine tells of the machine: with one of two cores taken, a good client's p99 was
 three times what it is on a quiet one.

@@ -218,6 +218,8 @@ def making() -> tuple[Gateway, Client, Threads]:
     create(client, "t")
     create(client, "v", partitions=-1, kawal_sql="SELECT _offset FROM t")
     send(client, "t", batch(b"a"))
+    # The first request of a version has a thread make its codecs.
+    client.call(ApiVersionsRequest(), 2)
     threads = Threads()
     gateway.broker.scheduler.offload = threads.offload
     return gateway, client, threads
