@@ -62,7 +62,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at",
         metavar="TIME",
-        help="newest moment up to this one that kawal.remote.history.ms has kept",
+        help="newest moment up to this one that kawal.remote.history.ms has kept; after the last one, with"
+        " durability 'remote', all that was acknowledged up to it",
     )
     parser.add_argument(
         "--node", metavar="I", type=int, default=0, help="number of the node, of several (default 0)"

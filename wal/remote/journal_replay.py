@@ -15,6 +15,7 @@ from wal.objects import ObjectReads
 from wal.remote.formats import JournalMark, RemoteDamaged
 from wal.remote.journal_format import JournalSlice, journal_key
 from wal.remote.journal_scan import chunks
+from wal.remote.journal_times import newest_ms
 from wal.segment import ANOTHER_HISTORY, segment_name
 from wal.store import META
 
@@ -35,15 +36,21 @@ class JournalReplay:
         """The first chunk that was not there, after `run`."""
         self.new_logs: list[str] = []
         """The folders of logs that were made after the cut."""
+        self.is_past = False
+        """Whether there was a chunk that is newer than what was asked for."""
 
-    def run(self, since: JournalMark, *, epoch: int) -> Iterator[int]:
-        """Write all chunks from a mark up to an epoch; yield the bytes of each.
+    def run(self, since: JournalMark, *, epoch: int, until_ms: int | None = None) -> Iterator[int]:
+        """Write all chunks from a mark up to an epoch, or a moment; yield the bytes of each.
 
         The last file is synced, and those before it.  Raises: RemoteDamaged; ObjectStoreError; DiskError.
         """
         touched: dict[str, None] = {}
         self.end = since
         for mark, chunk in chunks(self._store, self._cluster_id, since, epoch=epoch):
+            where = journal_key(self._cluster_id, mark.epoch, mark.number)
+            self.is_past = until_ms is not None and newest_ms(chunk, where) > until_ms
+            if self.is_past:
+                break
             for log in chunk.header.logs:
                 self._make(log)
             for part, data in chunk.pieces():
@@ -52,7 +59,7 @@ class JournalReplay:
                 self._begun.add(part.log)
                 self._make(part.log)
                 path = f"{self._data}/{part.log}/{segment_name(part.base_version)}"
-                self._write(path, part, data, where=journal_key(self._cluster_id, mark.epoch, mark.number))
+                self._write(path, part, data, where=where)
                 touched[path] = None
             self.end = JournalMark(mark.epoch, mark.number + 1)
             yield len(chunk.payload)

@@ -87,7 +87,7 @@ class RemoteRestore:
     def __init__(
         self, store: ObjectStore, disk: Disk, *, cluster_id: str, data: str, at_ms: int | None = None
     ) -> None:
-        """Read the cut, or the newest one that was kept up to `at_ms`.
+        """Read the cut, or the newest one that was kept up to `at_ms`: the journal ends there, too.
 
         Raises: BackupError, RemoteDamaged; ObjectStoreError.
         """
@@ -95,6 +95,7 @@ class RemoteRestore:
         self._disk = disk
         self._cluster_id = cluster_id
         self._data = data
+        self._at_ms = at_ms
         self._done_bytes = 0
         self._total_bytes = 0
         self.journal_bytes = 0
@@ -219,11 +220,13 @@ class RemoteRestore:
         return piece
 
     def _replay(self, replayed: JournalReplay, since: JournalMark) -> Iterator[Progress]:
-        for size_bytes in replayed.run(since, epoch=self.cut.epoch):
+        for size_bytes in replayed.run(since, epoch=self.cut.epoch, until_ms=self._at_ms):
             self._done_bytes += size_bytes
             self.journal_bytes += size_bytes
             self._total_bytes = max(self._total_bytes, self._done_bytes)
             yield Progress("copying", self._done_bytes, self._total_bytes)
+        if replayed.is_past:
+            return  # all that lies before the moment was there
         newest = self._newest_cut().journal
         if newest is not None and replayed.end is not None and newest > replayed.end:
             raise RemoteDamaged(
