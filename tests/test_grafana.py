@@ -207,3 +207,10 @@ def test_every_query_goes_to_the_chosen_source_job_and_server(exported: dict[str
                 r"label_values\((\w+)[^,]*, (\w+)\)", variable["query"]["query"]
             ).groups()  # type: ignore[union-attr]
             assert label in exported[metric] | OF_THE_SCRAPE
+
+
+def test_every_metric_of_the_journal_has_a_panel(exported: dict[str, set[str]]) -> None:
+    journal = {name for name in exported if name.startswith("kawal_remote_journal_")}
+    assert len(journal) >= 8
+    shown = " ".join(target["expr"] for _, target in targets())
+    assert {name for name in journal if f"{name}{{" not in shown} == set()
