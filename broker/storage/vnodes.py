@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from broker.errors import RequestError
 from broker.loop.clock import Clock
+from broker.storage.mixed_classes import ADVICE, mixed_classes
 from broker.storage.vnode import Journal, Vnode
 from protocol.error_codes import ErrorCode
 from wal.options import Durability
 from wal.store import Store
+
+logger = logging.getLogger("kawal.broker")
 
 WALL_STEP_MS = 1_000
 """The logs learn of a change of the wall clock by this much: it is for their frames' times alone."""
@@ -24,6 +28,8 @@ class Vnodes(Mapping[str, list[Vnode]]):
         self._by_database = dict(by_database)
         self._wall_offset_ms: int | None = None
         self._journal: Journal | None = None
+        self._told: str | None = None
+        """What was said of databases that are safer than `default`."""
         self.every: list[Vnode] = []
         self._by_index: dict[str, dict[int, Vnode]] = {}
         self._list()
@@ -86,10 +92,14 @@ class Vnodes(Mapping[str, list[Vnode]]):
     def follow_durability(self) -> None:
         """Let changes of the catalogue be as safe as the safest database: its records need it."""
         options = self.meta.log.options
-        classes = {vnode.log.options.durability for vnodes in self.values() for vnode in vnodes}
-        wanted: Durability = "remote" if "remote" in classes else "disk"
+        classes = {name: vnodes[0].log.options.durability for name, vnodes in self.items() if vnodes}
+        wanted: Durability = "remote" if "remote" in classes.values() else "disk"
         if options.durability != wanted:
             self.meta.log.change_options(replace(options, durability=wanted))
+        text = mixed_classes(classes)
+        if text is not None and text != self._told:
+            logger.warning("%s; %s", text, ADVICE)
+        self._told = text
 
     def add(self, database: str, vnodes: list[Vnode]) -> None:
         """Start to serve a database's vnodes."""

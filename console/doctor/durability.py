@@ -13,11 +13,13 @@ from broker.catalogue.databases import DEFAULT_DATABASE, durability_of
 from broker.config.config import Config
 from broker.config.config_keys import ConfigProblem
 from broker.config.endpoints import parse_endpoint
+from broker.storage.mixed_classes import ADVICE, mixed_classes
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk, OsDisk
 from wal.objects import ObjectStore, ObjectStoreError, StoreRefuses
+from wal.options import Durability
 from wal.remote.journal import IN_FLIGHT_MAX
 from wal.store import META
 from wal.store_marker import MARKER
@@ -44,19 +46,27 @@ TIMEOUT_SECONDS: Final = 5.0
 METRICS_BYTES_MAX: Final = 16 << 20
 
 
+STOPPED: Final = 'kawal_remote_journal_state{state="fenced"}'
+UNREADABLE: Final = "kawal_remote_journal_local_failures_total"
+
+
 class Sent(NamedTuple):
     """The requests of a running server for durability `remote`, on average since its start."""
 
     puts_a_second: float
     bytes_a_second: float
+    has_stopped: bool = False
+    """Whether nothing more is acknowledged until the next start."""
+    local_failures: int = 0
+    """Tries that the disk did not answer with what was written to it."""
 
 
-def classes_in(disk: Disk, config: Config) -> dict[str, list[str]]:
+def classes_in(disk: Disk, config: Config) -> dict[Durability, list[str]]:
     """Return the databases of each class in use; a server may have the directory open.  Raises: DiskError."""
     path = config.log_dirs
     if not disk.exists(f"{path}/{MARKER}") or not disk.exists(f"{path}/{META}"):
         return {config.kawal_durability: [DEFAULT_DATABASE]}
-    found: dict[str, list[str]] = {}
+    found: dict[Durability, list[str]] = {}
     catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{path}/{META}")))
     for name, database in catalogue.databases.items():
         found.setdefault(durability_of(database.configs, config), []).append(name)
@@ -65,7 +75,9 @@ def classes_in(disk: Disk, config: Config) -> dict[str, list[str]]:
 
 def check_durability(disk: Disk, config: Config) -> Iterator[Finding]:
     """Tell what the classes in use survive; one that lacks its store keeps a server from starting."""
-    for name, databases in sorted(classes_in(disk, config).items()):
+    found, by_name = classes_in(disk, config), dict[str, Durability]()
+    for name, databases in sorted(found.items()):
+        by_name |= dict.fromkeys(databases, name)
         more = f" and {len(databases) - NAMED_MAX} more" if len(databases) > NAMED_MAX else ""
         named = ", ".join(databases[:NAMED_MAX]) + more
         if name == "remote" and config.kawal_remote_store is None:
@@ -73,6 +85,8 @@ def check_durability(disk: Disk, config: Config) -> Iterator[Finding]:
             yield problem("durability", text, "name it, as the server that made this directory had it")
         else:
             yield ok("durability", f"{named}: {name}: {SURVIVES[name]}")
+    if (text := mixed_classes(by_name)) is not None:
+        yield warning("durability", text, ADVICE)
 
 
 def check_store(
@@ -108,7 +122,9 @@ def check_store(
     else:
         yield ok("store", text)
     if is_waited_for:
-        yield _cost(middle, (sent or sent_by_server)(config, facts.wall_seconds), price)
+        told = (sent or sent_by_server)(config, facts.wall_seconds)
+        yield _cost(middle, told, price)
+        yield from _journal(told)
 
 
 def _cost(put_seconds: float, sent: Sent | None, price: float) -> Finding:
@@ -119,6 +135,16 @@ def _cost(put_seconds: float, sent: Sent | None, price: float) -> Finding:
     gigabytes = sent.bytes_a_second * MONTH_SECONDS / 1e9
     now = f"{_month(sent.puts_a_second, price)}, and {gigabytes:,.1f} GB a month"
     return ok("cost", f"durability 'remote' has sent {now}, on average since the server's start; {bound}")
+
+
+def _journal(told: Sent | None) -> Iterator[Finding]:
+    """Tell what a running server says of its journal, if that is bad."""
+    if told is not None and told.has_stopped:
+        text = "the server acknowledges nothing more of durability 'remote' until the next start"
+        yield problem("store", text, "the critical line in its log says why")
+    if told is not None and told.local_failures:
+        text = f"the disk did not give back {told.local_failures} times what the server had written to it"
+        yield problem("store", text, "look at the disk, and run 'kawal wal verify'")
 
 
 def _month(puts_a_second: float, price: float) -> str:
@@ -171,7 +197,8 @@ def sent_by_server(config: Config, wall_seconds: float) -> Sent | None:
 
 def sent_in(text: str, wall_seconds: float) -> Sent | None:
     """Return what the text of metrics says; None without the families of durability `remote`."""
-    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line and "{" not in line)
+    lines = [line for line in text.splitlines() if line and ("{" not in line or line.startswith(STOPPED))]
+    values = dict(line.rsplit(" ", 1) for line in lines)
     try:
         puts, size_bytes, started = (
             float(values[name])
@@ -184,4 +211,6 @@ def sent_in(text: str, wall_seconds: float) -> Sent | None:
     except (KeyError, ValueError):
         return None
     seconds = max(1.0, wall_seconds - started)
-    return Sent(puts / seconds, size_bytes / seconds)
+    has_stopped = values.get(STOPPED, "0") not in ("0", "0.0")
+    unreadable = int(float(values.get(UNREADABLE, "0")))
+    return Sent(puts / seconds, size_bytes / seconds, has_stopped, unreadable)

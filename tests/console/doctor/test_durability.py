@@ -26,6 +26,7 @@ from tests.console.test_wal_orphans import DiskGateway
 from wal.disk import OsDisk
 from wal.memory_objects import MemoryObjects
 from wal.objects import ObjectStoreError, StoreAway, StoreRefuses
+from wal.options import Durability
 
 STORE = {"kawal_remote_store": "s3://lake/logs"}
 METRICS = """\
@@ -150,3 +151,35 @@ def test_the_rate_is_that_since_the_start() -> None:
 
 def test_without_metrics_there_is_no_rate(tmp_path: Path) -> None:
     assert sent_by_server(config(tmp_path, kawal_http_listen="none"), 10) is None
+
+
+def test_a_default_that_is_less_safe_than_another_database_is_a_warning(tmp_path: Path) -> None:
+    gateway = DiskGateway(tmp_path)
+    create_database(gateway.client(), "a", durability="disk")
+    gateway.stop()
+    given = config(tmp_path, **STORE, kawal_durability="remote")
+    assert classes_in(OsDisk(), given) == {"remote": ["default"], "disk": ["a"]}
+    assert [finding.verdict for finding in check_durability(OsDisk(), given)] == ["ok", "ok"]
+    mixed: dict[Durability, list[str]] = {"disk": ["default"], "remote": ["a"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("console.doctor.durability.classes_in", lambda *_: mixed)
+        *_, finding = check_durability(OsDisk(), given)
+    assert (finding.check, finding.verdict) == ("durability", "warning")
+    assert finding.text.startswith("a: durability 'remote' beside 'default' of durability 'disk'")
+
+
+def test_a_running_server_that_acknowledges_nothing_more_is_a_problem(tmp_path: Path) -> None:
+    text = (
+        METRICS
+        + 'kawal_remote_journal_state{state="fenced"} 1.0\nkawal_remote_journal_local_failures_total 8.0\n'
+    )
+    told = sent_in(text, 1_800_000_000.0)
+    assert told is not None
+    assert (told.has_stopped, told.local_failures) == (True, 8)
+    *_, stopped, unreadable = found(tmp_path, [0.01] * 7, told)
+    assert (stopped.verdict, unreadable.verdict) == ("problem", "problem")
+    assert "acknowledges nothing more of durability 'remote'" in stopped.text
+    assert "did not give back 8 times" in unreadable.text
+    well = sent_in(METRICS, 1_800_000_000.0)
+    assert well is not None
+    assert (well.has_stopped, well.local_failures) == (False, 0)
