@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from wal.options import Durability
-
 DEFAULT: Final = "default"
 """The database of the coordinators' topics."""
 NAMED_MAX: Final = 3
@@ -23,7 +21,7 @@ ADVICE: Final = (
 )
 
 
-def mixed_classes(classes: Mapping[str, Durability]) -> str | None:
+def mixed_classes(classes: Mapping[str, str]) -> str | None:
     """Return what it means that `default` is less safe than other databases; None if it is not."""
     own = classes.get(DEFAULT, "disk")
     safer = sorted(name for name, durability in classes.items() if durability == "remote" != own)

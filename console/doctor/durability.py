@@ -19,7 +19,6 @@ from console.doctor.finding import Finding, ok, problem, warning
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk, OsDisk
 from wal.objects import ObjectStore, ObjectStoreError, StoreRefuses
-from wal.options import Durability
 from wal.remote.journal import IN_FLIGHT_MAX
 from wal.store import META
 from wal.store_marker import MARKER
@@ -61,12 +60,12 @@ class Sent(NamedTuple):
     """Tries that the disk did not answer with what was written to it."""
 
 
-def classes_in(disk: Disk, config: Config) -> dict[Durability, list[str]]:
+def classes_in(disk: Disk, config: Config) -> dict[str, list[str]]:
     """Return the databases of each class in use; a server may have the directory open.  Raises: DiskError."""
     path = config.log_dirs
     if not disk.exists(f"{path}/{MARKER}") or not disk.exists(f"{path}/{META}"):
         return {config.kawal_durability: [DEFAULT_DATABASE]}
-    found: dict[Durability, list[str]] = {}
+    found: dict[str, list[str]] = {}
     catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{path}/{META}")))
     for name, database in catalogue.databases.items():
         found.setdefault(durability_of(database.configs, config), []).append(name)
@@ -75,7 +74,7 @@ def classes_in(disk: Disk, config: Config) -> dict[Durability, list[str]]:
 
 def check_durability(disk: Disk, config: Config) -> Iterator[Finding]:
     """Tell what the classes in use survive; one that lacks its store keeps a server from starting."""
-    found, by_name = classes_in(disk, config), dict[str, Durability]()
+    found, by_name = classes_in(disk, config), dict[str, str]()
     for name, databases in sorted(found.items()):
         by_name |= dict.fromkeys(databases, name)
         more = f" and {len(databases) - NAMED_MAX} more" if len(databases) > NAMED_MAX else ""
@@ -85,8 +84,8 @@ def check_durability(disk: Disk, config: Config) -> Iterator[Finding]:
             yield problem("durability", text, "name it, as the server that made this directory had it")
         else:
             yield ok("durability", f"{named}: {name}: {SURVIVES[name]}")
-    if (text := mixed_classes(by_name)) is not None:
-        yield warning("durability", text, ADVICE)
+    if (mixed := mixed_classes(by_name)) is not None:
+        yield warning("durability", mixed, ADVICE)
 
 
 def check_store(

@@ -36,7 +36,7 @@ def test_the_log_warns_at_create_and_alter_once_for_each_time_that_it_becomes_so
         caplog.clear()
         with caplog.at_level(logging.WARNING, "kawal.broker"):
             client = remote.gateway.client()
-            client.send(asking(action, name, **settings), 0)
+            client.send(asking(action, name, validate_only=False, **settings), 0)
             for _ in range(3):
                 remote.run_all()
                 remote.gateway.advance(1)

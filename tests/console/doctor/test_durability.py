@@ -26,7 +26,6 @@ from tests.console.test_wal_orphans import DiskGateway
 from wal.disk import OsDisk
 from wal.memory_objects import MemoryObjects
 from wal.objects import ObjectStoreError, StoreAway, StoreRefuses
-from wal.options import Durability
 
 STORE = {"kawal_remote_store": "s3://lake/logs"}
 METRICS = """\
@@ -160,7 +159,7 @@ def test_a_default_that_is_less_safe_than_another_database_is_a_warning(tmp_path
     given = config(tmp_path, **STORE, kawal_durability="remote")
     assert classes_in(OsDisk(), given) == {"remote": ["default"], "disk": ["a"]}
     assert [finding.verdict for finding in check_durability(OsDisk(), given)] == ["ok", "ok"]
-    mixed: dict[Durability, list[str]] = {"disk": ["default"], "remote": ["a"]}
+    mixed: dict[str, list[str]] = {"disk": ["default"], "remote": ["a"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("console.doctor.durability.classes_in", lambda *_: mixed)
         *_, finding = check_durability(OsDisk(), given)
