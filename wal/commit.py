@@ -105,9 +105,7 @@ def begin_seal(state: LogState, now_ms: int) -> CommitJob:
 
 
 def waits_for_store(state: LogState, frame: OpenFrame, now_ms: int) -> bool:
-    """Whether a frame must wait until those before it are in the store, unlike one in the same segment."""
-    if not state.unstored:
-        return False
+    """Whether a frame must wait for those before it to be stored, unlike one in the same segment."""
     last = state.unstored[-1]
     end = last.position + last.size_bytes + frame.size_bytes + FOOTER_FRAME_BYTES
     is_old = _is_old(last.segment, state.options.segment_ms, now_ms + state.wall_offset_ms)
@@ -165,10 +163,13 @@ def _takes(state: LogState, active: Segment, size_bytes: int, now_ms: int) -> bo
 
 def _has_enough_extents(state: LogState, segment: Segment, frame: OpenFrame) -> bool:
     """Return whether nothing more belongs into a segment after this frame, however small that would be."""
+    extents_max = state.options.segment_extents_max
+    if len(segment.active_index.base) + frame.entry_count < extents_max and not state.unstored:
+        return False  # each entry is one at the most
     extents = len(segment.active_index.base) + sum(len(run.extents) for run in frame.runs.values())
     extents += sum(job.entry_count for job in state.unstored)
     # On a full disk there is no room for a successor.
-    return extents >= state.options.segment_extents_max and not state.full
+    return extents >= extents_max and not state.full
 
 
 def _is_old(active: Segment, segment_ms: int, now_ms: int) -> bool:

@@ -154,7 +154,7 @@ class VnodeLog(LogSettings):
         if state.failure is not None:
             self._job = self._begin_reopen() if now_ms >= self._reopen_at_ms else None
         elif state.pending:
-            if waits_for_store(state, state.pending[0], now_ms):
+            if state.unstored and waits_for_store(state, state.pending[0], now_ms):
                 return None
             self._job = begin_commit(state, state.pending[0], now_ms)
             if state.pending.popleft() is self._open:

@@ -162,7 +162,7 @@ class Segment:
     __slots__ = (
         "base_sequence", "base_version", "blocker", "capacity", "created_ms", "damage", "end_position",
         "format", "index", "index_stored", "last_crc", "made_ms", "next_sequence", "next_version", "path",
-        "remote", "retired", "salt", "sealed", "seed", "shared", "stored_part", "tail", "totals",
+        "remote", "retired", "roomy_end", "salt", "sealed", "seed", "shared", "stored_part", "tail", "totals",
     )  # fmt: skip
 
     def __init__(self, path: str, *, base_version: int, base_sequence: int, salt: int) -> None:
@@ -182,6 +182,8 @@ class Segment:
         """The number of bytes preallocated for it."""
         self.end_position = FIRST_FRAME_POSITION
         """The position for the next frame, or the end of the last one."""
+        self.roomy_end = -1
+        """The end of its bytes when it was found to have room: it is asked some times for each commit."""
         self.next_version = base_version
         self.next_sequence = base_sequence
         self.last_crc = 0
@@ -222,8 +224,14 @@ class Segment:
 
     def is_nearly_full(self, options: LogOptions) -> bool:
         """Return whether it has three quarters of its bytes, or of the extents after which it is closed."""
+        end_position = self.end_position
+        if end_position == self.roomy_end:
+            return False
         extents = len(self.index.base) if self.index is not None else 0
-        return 4 * self.end_position > 3 * self.capacity or 4 * extents > 3 * options.segment_extents_max
+        if 4 * end_position > 3 * self.capacity or 4 * extents > 3 * options.segment_extents_max:
+            return True
+        self.roomy_end = end_position
+        return False
 
     def open_shared(self, disk: Disk) -> SharedFile:
         """Return the open file; open it for reading if necessary.
