@@ -1,4 +1,4 @@
-"""What an earlier process wrote and the object store may lack (class `remote`): shown once the store has it.
+"""Frames of an earlier process that the object store may lack (class `remote`), hidden until it has them.
 
 A frame counts when the store has it, and a checkpoint has only what counts.  So after a start the frames that
 follow the checkpoint may be of either kind; until the journal, or a cut, is known to have them all, readers

@@ -218,7 +218,7 @@ class Maintenance:
         if self._capture is None:
             large_bytes = max(0, self._checkpoint_size_bytes - CHECKPOINT_SMALL_BYTES)
             enough_ns = max(self.state.options.checkpoint_ns, large_bytes * CHECKPOINT_BYTE_NS)
-            if self.state.hidden is not None or not (self.cost_ns >= enough_ns or self.checkpoint_wanted):
+            if (self.cost_ns < enough_ns and not self.checkpoint_wanted) or self.state.hidden is not None:
                 return None
             self._capture = Capture(self.state, generation=self.generation, clean=False)
         return self._checkpoint_job(self._capture) if self._capture.step() else None

@@ -1,4 +1,4 @@
-"""What an earlier process of durability `remote` wrote is shown once the object store has it."""
+"""Records of an earlier process of durability `remote`, hidden until the object store has them."""
 
 from __future__ import annotations
 

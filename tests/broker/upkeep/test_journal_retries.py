@@ -21,7 +21,7 @@ STORAGE = int(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def unreadable(remote: Remote) -> None:
-    """Let the disk give back nothing more of the segments, whoever asks."""
+    """Let the disk give back nothing more of the segments."""
     hook = failing("read", errno.EIO, path="default/", times=1_000_000)
     remote.gateway.disk.faults.append(hook)
 

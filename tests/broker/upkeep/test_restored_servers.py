@@ -1,4 +1,4 @@
-"""A restore ends nobody: what the old server acknowledges before the restored one starts is not lost."""
+"""Records that the old server acknowledges between a restore and the start of the restored one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_restored_server_that_lacks_what_was_acknowledged_since_is_refused_and
     old = Remote().opened("t")
     assert acknowledged(old, b"one") == [(0, 0)]
     disk = restored(old)
-    assert acknowledged(old, b"two") == [(0, 1)], "the restore ended nobody"
+    assert acknowledged(old, b"two") == [(0, 1)], "the restore did not end it"
     if has_round:  # the copy has it, and its chunk is gone
         old.gateway.advance(10_000)
         old.run_all()
