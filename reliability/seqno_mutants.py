@@ -19,7 +19,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "numbers are not replayed", "wal/replay.py",
-        "                state.named.replay(payload[start:end])\n", "                pass\n", (SIMULATION,),
+        "        state.named.replay(payload)\n", "        pass\n", (SIMULATION,),
     ),
     Mutant(
         "a repetition is answered before its original is durable", "broker/storage/append.py",
