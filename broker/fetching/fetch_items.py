@@ -83,9 +83,8 @@ def find_partition(metadata: Metadata, item: FetchItem, rights: Rights | None = 
     if topic is None:
         unknown_id = item.by_id and known is None
         raise RequestError(ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    partition = metadata.topics.partition(topic, item.index)
     item.topic = topic
-    return partition
+    return metadata.topics.partition(topic, item.index)
 
 
 def find_to_read(metadata: Metadata, item: FetchItem, rights: Rights | None) -> Partition:

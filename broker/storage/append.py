@@ -268,23 +268,32 @@ def _checked_batch(
 def before_leader(
     call: Call[ProduceRequest], records: bytes | bytearray | memoryview | None, error: RequestError
 ) -> RequestError:
-    """Return why a batch is refused: bytes that are no batch are, before its leader is looked for."""
+    """Return why a batch is refused at another node than its leader.
+
+    What is no batch, or needs a transactional id and has none, is refused before the leader is looked for.
+    """
     if error.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
         return error
     if records is None:
         return RequestError(ErrorCode.INVALID_RECORD, NO_RECORDS)
     try:
-        check_shape(records, zstd_allowed=call.version >= ZSTD_SINCE_VERSION)
+        header = check_shape(records, zstd_allowed=call.version >= ZSTD_SINCE_VERSION)
     except BatchRefused as refused:
         return RequestError(code_of(refused.error_code), str(refused))
+    if call.request.transactional_id is None and header.is_transactional:
+        return _without_id()
     return error
+
+
+def _without_id() -> RequestError:
+    return RequestError(
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
+    )
 
 
 def _check_transaction(admission: TransactionCheck | None, partition: Partition, header: BatchHeader) -> None:
     if admission is None:
-        raise RequestError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
-        )
+        raise _without_id()
     admission.check(partition, header)
 
 

@@ -48,6 +48,13 @@ ALLOWED_OF_NODES: Final = (
         reason="only nodes send it, and those of Kawal know the partition as deleted by the other code",
     ),
     Allowed(
+        apis=(ApiKey.DESCRIBE_QUORUM,),
+        path=r"topics\[\]\.partitions\[\]\.observers\[\]",
+        what="the nodes that follow the controller are not listed as observers",
+        kawal=ABSENT,
+        reason="they keep no copy of its log: all workers have one directory",
+    ),
+    Allowed(
         apis=(ApiKey.DESCRIBE_CONFIGS,),
         path=r"results\[\]\.configs\[\]\.(value|synonyms\[\](\.value)?)",
         what="the limit of fetch sessions is divided by the number of workers",
