@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from confluent_kafka import AcknowledgeType, KafkaException
 from compat_tests.confluent import make_producer, produce
 from compat_tests.groups import fill
 from compat_tests.java import java_command
+from compat_tests.kawal_broker import KAWAL
 from compat_tests.test_share_groups import configure, earliest, groups, poll, share_consumer
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
@@ -88,6 +90,41 @@ def test_two_members_share_the_records_of_all_workers_and_what_they_accept_is_do
     produce(make_producer(workers), topic, [b"more"])
     with share_consumer(workers, topic, topic) as consumer:
         assert [message.value() for message in poll(consumer, 1)] == [b"more"]
+
+
+def test_kawals_own_command_shows_and_changes_the_records_of_all_workers(
+    workers: WorkersBroker, topic: str
+) -> None:
+    create_topic(workers, topic, PARTITIONS)
+    earliest(workers, topic)
+    fill(workers, topic, PARTITIONS, 4)
+    everywhere = range(PARTITIONS)
+    with share_consumer(workers, topic, topic) as consumer:
+        poll(consumer, 4 * PARTITIONS)
+        consumer.commit_sync()
+        fill(workers, topic, PARTITIONS, 3)
+        for seen in workers.each():
+            (described,) = queues(seen, "describe", topic)
+            rows = {row["partition"]: row for row in described["partitions"]}
+            assert [(rows[index]["start"], rows[index]["error"]) for index in everywhere] == [
+                (4, None)
+            ] * PARTITIONS
+            assert [rows[index]["end"] for index in everywhere] == [7] * PARTITIONS
+            (listed,) = (row for row in queues(seen, "list") if row["group"] == topic)
+            assert (listed["backlog"], listed["members"]) == (3 * PARTITIONS, 1)
+        assert {row["partition"] for row in queues(workers, "release", topic)} == set(everywhere)
+    purged = queues(workers.at(1), "purge", topic, "--yes")
+    assert {row["partition"]: row["records"] for row in purged} == dict.fromkeys(everywhere, 3)
+    (described,) = queues(workers.at(2), "describe", topic)
+    assert [row["backlog"] for row in described["partitions"]] == [0] * PARTITIONS
+
+
+def queues(broker: WorkersBroker, action: str, *words: str) -> Any:
+    """Return what `kawal queues` prints."""
+    command = [KAWAL, "queues", action, *words, "--json", "--bootstrap", broker.bootstrap]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
 
 
 def test_kafkas_tool_describes_resets_and_deletes_a_group_with_partitions_of_all_workers(

@@ -65,8 +65,6 @@ GROUPS: Final[dict[str, Refusal]] = {
 }
 """Configurations of groups."""
 
-QUEUES: Final = "several nodes do not show queues: each knows only the records of partitions that it leads"
-
 SPLITS: Final = f"a cluster of several nodes splits no partition: {TOPICS[MODE_KEY.name].why}"
 
 

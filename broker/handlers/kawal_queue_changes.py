@@ -4,7 +4,8 @@ Behaviour: gives back records that members of a share group have, as if they had
 of one member or one record; or finishes all records that are there, also those that members have.  Answered
 when that is durable.  Each partition has its own outcome.  A record that was given back the last time that
 its group allows is archived.  What a member says later of a record that was given back is refused, of one
-that was purged ignored.
+that was purged ignored.  Of several nodes the coordinator of the group answers, and has the leaders of
+partitions change them; one that does not answer within 5 s may have done so: REQUEST_TIMED_OUT.
 Differences from Apache Kafka: Kafka has no such API.
 Version notes: none.
 """
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Final
 from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
+from broker.fetching.queue_changes_elsewhere import ChangesElsewhere
+from broker.fetching.share_places import leader_elsewhere
 from broker.fetching.share_progress import Place, find_share, group_of, places_of, read_end
 from broker.loop.call import PARKED, Call
 from broker.loop.slices import Steps, WaitingSteps
@@ -70,13 +73,25 @@ class _Change:
         self._call = call
         self._request = request = call.request
         _check(request)
-        with broker.groups.step(call.received_ms) as coordinator:
-            group = group_of(coordinator, request.group_id, call.received_ms)
-            self._every = places_of(group, broker)
+        self._every = self._named() if call.connection.from_peer else self._of_group()
+        self._away = ChangesElsewhere(broker, broker, request)
         self._items = request.topics or []
         self._places: dict[str, Place] = {}
         self._response = KawalQueueChangesResponse(topics=[])
         self._left = 1
+
+    def _of_group(self) -> Iterator[Place]:
+        """Yield what the group has.  Raises: GroupError."""
+        now_ms, group_id = self._call.received_ms, self._request.group_id
+        with self._broker.groups.step(now_ms) as coordinator:
+            return places_of(group_of(coordinator, group_id, now_ms), self._broker)
+
+    def _named(self) -> Iterator[Place]:
+        """Yield what the coordinator of the group asks for: it is another node."""
+        for item in self._request.topics or ():
+            topic = self._broker.catalogue.find(item.topic_name)
+            if topic is not None:
+                yield Place(topic.topic_id, topic.name, item.partitions)
 
     @property
     def _now_ms(self) -> int:
@@ -90,13 +105,18 @@ class _Change:
             try:
                 if isinstance(key, ErrorCode):
                     raise RequestError(key)
-                yield from act(key, row)
+                leader = leader_elsewhere(self._broker, (key.topic_id, key.partition))
+                if leader is None or self._call.connection.from_peer:
+                    yield from act(key, row)
+                else:
+                    self._away.ask(leader, self._response.topics[-1].topic_name, row)
             except GroupError as error:
                 row.error_code, row.error_message = error.code, error.message
             except RequestError as error:
                 row.error_code, row.error_message = error.code, error.code.text
             if not number % PARTITIONS_PER_STEP:
                 yield None
+        yield from self._away.make()
         self._done()
         return PARKED
 

@@ -3,7 +3,9 @@
 Behaviour: shows share groups: the records of each partition by state and number of deliveries, the first
 ranges of those that are not finished, what each member has, and counters since the start.  Members that left
 are shown for ten minutes.  Nothing is acquired.  A group that does not exist has an error of its own; topics
-that the client may not see are left out.
+that the client may not see are left out.  Of several nodes the coordinator of a group answers, for all groups
+those that it coordinates; it asks the leaders of partitions, and a partition whose leader does not answer
+within 5 s has COORDINATOR_NOT_AVAILABLE.
 Differences from Apache Kafka: Kafka has no such API.
 Version notes: none.
 """
@@ -20,10 +22,12 @@ from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.share_settings import queue_settings, share_reading
 from broker.coordinators.shares import Shares as Shares
 from broker.errors import RequestError
+from broker.fetching.queues_elsewhere import QueuesElsewhere, added_up, put_together
+from broker.fetching.share_places import leader_elsewhere
 from broker.fetching.share_progress import Place, find_share, group_of, keys_of, places_of, progress_of
 from broker.fetching.share_queues import ShareQueues as ShareQueues
 from broker.loop.call import Call
-from broker.loop.slices import Steps
+from broker.loop.slices import Steps, WaitingSteps
 from broker.security.authorized_operations import Operation
 from groups.errors import GroupError
 from groups.share.service import ShareService as ShareService
@@ -54,7 +58,7 @@ RANGES_MAX: Final = 10_000
 """The ranges in one answer, each of 100 bytes."""
 
 
-def handle(broker: Broker, call: Call[KawalQueuesRequest]) -> Steps:
+def handle(broker: Broker, call: Call[KawalQueuesRequest]) -> WaitingSteps:
     """Answer for all groups, or for those that are named."""
     return _Answer(broker, call).steps()
 
@@ -69,14 +73,20 @@ class _Answer:
         self._ranges_max = min(max(call.request.ranges_max, 0), RANGES_MAX)
         self._ranges_left = RANGES_MAX
         self._done = 0
+        # Only what another node of the cluster asks; it has looked at the rights of its client.
+        self._places = call.request.places if call.connection.from_peer else []
+        self._away = QueuesElsewhere(broker, broker)
 
     @property
     def _now_ms(self) -> int:
         return self._broker.clock.turn_ms
 
-    def steps(self) -> Steps:
+    def steps(self) -> WaitingSteps:
         """Return the response."""
         response = KawalQueuesResponse(groups=[])
+        if self._places:
+            yield from self._tell_node(response)
+            return response
         for group_id in self._group_ids():
             yield from self._count()
             if self._is_hidden(group_id):
@@ -87,7 +97,30 @@ class _Answer:
                 yield from self._fill(found)
             except GroupError as error:
                 found.error_code, found.error_message = error.code, error.message
+        others = yield from self._away.fill(self._ranges_max)
+        for found in response.groups:
+            parts = others.get(found.group_id, [])
+            found.counters = added_up(counter for part in (found, *parts) for counter in part.counters)
+            found.members = put_together(member for part in (found, *parts) for member in part.members)
+            yield from self._count()
         return response
+
+    def _tell_node(self, response: KawalQueuesResponse) -> Steps:
+        """Tell the coordinator of groups what is in partitions of this node."""
+        groups: dict[str, QueueGroup] = {}
+        pending: dict[str, Counter[str]] = {}
+        for asked in self._places:
+            topic = self._broker.catalogue.find_id(asked.topic_id)
+            found = groups.setdefault(
+                asked.group_id, QueueGroup(group_id=asked.group_id, counters=[], members=[], topics=[])
+            )
+            place = Place(asked.topic_id, "" if topic is None else topic.name, asked.partitions)
+            counts = pending.setdefault(asked.group_id, Counter())
+            found.topics.append((yield from self._topic(asked.group_id, place, counts)))
+        for group_id, found in groups.items():
+            self._add_counters(found)
+            yield from self._members(found, {}, pending[group_id])
+        response.groups = list(groups.values())
 
     def _group_ids(self) -> list[str]:
         if self._asked is not None:
@@ -119,10 +152,13 @@ class _Answer:
         for place in places:
             if self._rights is None or self._rights.may_topic(Operation.DESCRIBE, place.name):
                 found.topics.append((yield from self._topic(group_id, place, pending)))
-        with broker.coordinators.shares.step(self._now_ms) as machine:
-            counters = machine.counts_of(group_id).as_dict()
-        found.counters = [CounterInfo(name=name, value=value) for name, value in counters.items()]
+        self._add_counters(found)
         yield from self._members(found, beats, pending)
+
+    def _add_counters(self, found: QueueGroup) -> None:
+        with self._broker.coordinators.shares.step(self._now_ms) as machine:
+            counters = machine.counts_of(found.group_id).as_dict()
+        found.counters = [CounterInfo(name=name, value=value) for name, value in counters.items()]
 
     # --- partitions -----------------------------------------------------------------------------------------
 
@@ -131,6 +167,11 @@ class _Answer:
         for key in keys_of(group_id, place):
             row = QueuePartition(partition_index=key.partition, deliveries=[], ranges=[])
             topic.partitions.append(row)
+            leader = leader_elsewhere(self._broker, (key.topic_id, key.partition))
+            if leader is not None and not self._places:
+                self._away.ask(leader, group_id, key.topic_id, row)
+                yield from self._count()
+                continue
             try:
                 yield from self._partition(key, row, pending)
             except GroupError as error:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from broker.catalogue.asking import Node
 from broker.catalogue.config_resources import ResourceType, node_id_of
-from broker.config.several_nodes import QUEUES, SPLITS
+from broker.config.several_nodes import SPLITS
 from broker.errors import RequestError
 from broker.handlers import FORWARDED
 from broker.loop.call import Call, CallConnection
@@ -99,8 +99,6 @@ class PeerGate:
 
 def _refused(call: Call[Any]) -> Refused | None:
     """Return the verdict on a request of what several nodes do not have."""
-    if call.api_key in (ApiKey.KAWAL_QUEUES, ApiKey.KAWAL_QUEUE_CHANGES):
-        return _by(call, ErrorCode.UNSUPPORTED_VERSION, QUEUES)
     if call.api_key == ApiKey.KAWAL_TOPICS and call.request.action == TopicAction.SPLIT:
         return _by(call, ErrorCode.POLICY_VIOLATION, SPLITS)
     return None

@@ -8,6 +8,15 @@ from protocol.api_keys import ApiKey
 from protocol.wire import ArrayOf, Bool, Int8, Int16, Int32, Int64, String, Uuid, message, struct, wire
 
 
+@struct
+class QueuePlaces:
+    """Partitions of a topic in which a share group has states."""
+
+    group_id: str = wire(String)
+    topic_id: UUID = wire(Uuid)
+    partitions: list[int] = wire(ArrayOf(Int32))
+
+
 @message(api=ApiKey.KAWAL_QUEUES, versions="0", flexible="0+")
 class KawalQueuesRequest:
     """A request for the state of share groups; null for all of them.
@@ -18,6 +27,8 @@ class KawalQueuesRequest:
     group_ids: list[str] | None = wire(ArrayOf(String), nullable="0+", default=None)
     ranges_max: int = wire(Int32, default=0)
     """The ranges of records that are not finished in the answer, for each partition, at most."""
+    places: list[QueuePlaces] = wire(ArrayOf(QueuePlaces), tag=0, default=[])
+    """The partitions, instead of groups, if another node of the cluster asks: it coordinates the groups."""
 
 
 @struct

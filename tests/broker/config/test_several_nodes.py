@@ -18,7 +18,6 @@ from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.config.several_nodes import (
     GROUPS,
     OF_WORKERS,
-    QUEUES,
     SERVER,
     SPLITS,
     TOPICS,
@@ -31,8 +30,6 @@ from protocol.messages import alter_partition_reassignments as reassignments
 from protocol.messages import incremental_alter_configs as configs
 from protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from protocol.messages.create_topics import CreateTopicsRequest
-from protocol.messages.kawal_queue_changes import KawalQueueChangesRequest, QueueAction
-from protocol.messages.kawal_queues import KawalQueuesRequest
 from protocol.messages.kawal_topics import KawalTopicsRequest, TopicAction, TopicItem
 from tests.broker import share_requests
 from tests.broker.cluster import Cluster
@@ -163,19 +160,6 @@ def test_a_partition_can_be_assigned_to_its_leader_alone() -> None:
             codes.append([item.error_code for item in found.partitions])
         refused = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         assert [set(pair) for pair in zip(*codes, strict=True)] == [{ErrorCode.NONE, refused}] * 4
-
-
-def test_queues_are_neither_shown_nor_changed_and_requests_are_told_why() -> None:
-    cluster = Cluster(2)
-    for node in cluster:
-        client = node.client()
-        requests = [
-            KawalQueuesRequest(group_ids=None),
-            KawalQueueChangesRequest(group_id="g", action=QueueAction.PURGE, topics=None),
-        ]
-        for request in requests:
-            refused = cluster.call(client, request, 0)
-            assert (refused.error_code, refused.error_message) == (ErrorCode.UNSUPPORTED_VERSION, QUEUES)
 
 
 def start_with_two(gateway: Gateway) -> None:

@@ -156,7 +156,8 @@ def test_a_group_with_very_many_ranges_is_shown_in_many_steps() -> None:
             share = machine.find(key)
             assert share is not None
             share.replay(0, stored)
-    call: Any = SimpleNamespace(request=KawalQueuesRequest(ranges_max=9), rights=None)
+    client = SimpleNamespace(from_peer=False)
+    call: Any = SimpleNamespace(request=KawalQueuesRequest(ranges_max=9), rights=None, connection=client)
     assert len(list(handle(broker, call))) >= 4 * 9
     (topic,) = shown(jobs).topics
     assert [row.available for row in topic.partitions] == [count // 2 + 1] * 4
