@@ -3,7 +3,7 @@
 Behaviour: a partition stays on its node, so the only replicas that it can get are those it has.  Asking for
 them succeeds and does nothing; any others answer INVALID_REPLICA_ASSIGNMENT.  No reassignment is ever in
 progress, so there is nothing to cancel (85).
-Differences from Apache Kafka: none known.
+Differences from Apache Kafka: on several nodes, Kafka moves partitions.
 Version notes: v1 `allow_replication_factor_change` (KIP-860; the factor never changes here).
 """
 

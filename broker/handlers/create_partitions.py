@@ -5,7 +5,8 @@ grows with the topic it reads, so it answers POLICY_VIOLATION.  A request that a
 kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.  Growth of a topic that holds
 records is logged with what it does to the order of keys.  Topics whose partitions split
 (kawal.partition.autosplit.mode) answer INVALID_PARTITIONS.
-Differences from Apache Kafka: Kafka counts records of its metadata log instead, at most 10,000.
+Differences from Apache Kafka: Kafka counts records of its metadata log instead, at most 10,000.  On several
+nodes a client may place new partitions only where they come to anyway (39).
 Version notes: v2 flexible; v3 THROTTLING_QUOTA_EXCEEDED.
 """
 

@@ -3,7 +3,8 @@
 Behaviour: every topic is checked on its own, in Kafka's order (broker/catalogue/topic_admin.py); the answer
 leaves when the new topics are durable.  A name given twice refuses both with INVALID_REQUEST.  A request for
 more partitions than kawal.max.partitions.per.request is refused as a whole with POLICY_VIOLATION.
-Differences from Apache Kafka: `timeout_ms` is ignored: the answer leaves when the topic exists.
+Differences from Apache Kafka: `timeout_ms` is ignored: the answer leaves when the topic exists.  On several
+nodes a client may place partitions only as the nodes take turns (39; broker/catalogue/assignments.py).
 Version notes: v4 -1 for defaults; v5 flexible, the effective configs in the answer (KIP-525); v6
 THROTTLING_QUOTA_EXCEEDED (KIP-599); v7 topic ids.
 """

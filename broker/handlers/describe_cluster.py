@@ -1,8 +1,8 @@
 """DescribeCluster: v0-2.
 
 Behaviour: all nodes that are there; the first one is the controller.
-Differences from Apache Kafka: none known; the endpoint type "controllers" answers MISMATCHED_ENDPOINT_TYPE,
-as a Kafka broker does.
+Differences from Apache Kafka: Kafka names any broker as the controller.  The endpoint type "controllers"
+answers MISMATCHED_ENDPOINT_TYPE, as a Kafka broker does.
 Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
 """
 

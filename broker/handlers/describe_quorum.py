@@ -1,10 +1,10 @@
 """DescribeQuorum: v0-2.
 
-Behaviour: the quorum of the catalogue is this node: it is the leader and the only voter, and there are no
-observers.  Offsets are versions of the catalogue's log; the high watermark is its durable end.  The catalogue
-goes by Kafka's name for it, `__cluster_metadata`, partition 0; anything else is unknown.
-Differences from Apache Kafka: the leader epoch is always 0; the broker's only listener is given as the
-controller's.
+Behaviour: the quorum of the catalogue is the controller: it is the leader and the only voter, and there are
+no observers.  Offsets are versions of the catalogue's log; the high watermark is its durable end.  The
+catalogue goes by Kafka's name for it, `__cluster_metadata`, partition 0; anything else is unknown.
+Differences from Apache Kafka: other nodes are no observers; the leader epoch is always 0; the broker's only
+listener is given as the controller's.
 Version notes: v1 times of the last fetch (KIP-836); v2 directory ids and nodes (KIP-853).
 """
 

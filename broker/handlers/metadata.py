@@ -8,7 +8,8 @@ kawal.max.partitions.per.request partitions, further topics stay unknown until t
 means all of them.  A topic named twice is answered once, and if any id is given, only ids count.  Topics
 that the client may not describe are left out of all, and answer TOPIC_AUTHORIZATION_FAILED by name.
 Differences from Apache Kafka: a topic created here is in the same answer (Kafka answers 3 first).  With
-`kawal.accept.replication.factor` the replica list still names the only replica.
+`kawal.accept.replication.factor` the replica list still names the only replica.  The controller is named;
+Kafka names any broker.
 Version notes: v1 null topics = all, controller; v2 cluster id; v4 allow auto creation; v5 offline replicas;
 v7 leader epoch; v8 authorised operations; v9 flexible; v10 topic ids (KIP-516), which v10 and v11 refuse in
 the request; v12 by topic id; v13 top-level error.

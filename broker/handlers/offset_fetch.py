@@ -1,7 +1,8 @@
 """OffsetFetch: v1-10.
 
 Behaviour: answers with the durable offsets.
-Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.  v2-7:
+the error of a group is that of each partition, too; Kafka tells it once.
 Version notes: v2 all topics; v6 flexible; v7 require stable; v8 many groups; v9 member epochs; v10 topic ids.
 """
 

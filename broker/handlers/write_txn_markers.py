@@ -4,6 +4,7 @@ Behaviour: writes the ends of transactions into partitions, for administrators t
 Each partition answers when its marker is durable; one that repeats a marker of transaction.version 2 answers
 success.
 Differences from Apache Kafka: a marker of transaction.version 2 that repeats another is not stored again.
+A partition that another node leads answers NOT_LEADER_OR_FOLLOWER (Kafka: UNKNOWN_TOPIC_OR_PARTITION).
 A marker is written whether the transaction coordinator knows the transaction or not, as in Kafka.  Another
 node's later requests are served while its markers become durable.
 Version notes: v2 transaction version, which decides how strictly the epoch is judged (KIP-1228).
