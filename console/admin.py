@@ -58,10 +58,16 @@ def check(code: int, message: str | None, what: str) -> None:
         raise Refused(code, f"{what}: {refusal(code, message)}")
 
 
-def describe_cluster(bootstrap: str) -> DescribeClusterResponse:
-    """Return the brokers of the cluster.  Raises: CommandError."""
-    request = DescribeClusterRequest(include_cluster_authorized_operations=False)
-    answer: DescribeClusterResponse = ask(bootstrap, request, 0)
+FENCED_VERSION: Final = 2
+"""The first version of DescribeCluster that tells of brokers that are away (KIP-1073)."""
+
+
+def describe_cluster(bootstrap: str, *, with_fenced: bool = False) -> DescribeClusterResponse:
+    """Return the brokers of the cluster; `with_fenced`: also those that are away.  Raises: CommandError."""
+    request = DescribeClusterRequest(
+        include_cluster_authorized_operations=False, include_fenced_brokers=with_fenced
+    )
+    answer: DescribeClusterResponse = ask(bootstrap, request, FENCED_VERSION if with_fenced else 0)
     check(answer.error_code, answer.error_message, bootstrap)
     return answer
 

@@ -53,6 +53,11 @@ class Members:
                 return host, port
         return None
 
+    def last_address(self, number: int, listener: str) -> tuple[str, int] | None:
+        """Return where a node was reached last, whether it is there or not; None: it is not known."""
+        found = (each for each in self._known[number].addresses if each[0] == listener)
+        return next(((host, port) for _, host, port in found), None)
+
     # --- at the controller -----------------------------------------------------------------------------
 
     def heard(self, number: int, addresses: Sequence[tuple[str, str, int]], now_ms: int) -> bool:

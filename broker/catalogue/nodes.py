@@ -137,6 +137,15 @@ class Nodes:
             return frozenset()
         return frozenset(node_id for node_id in self.ids if self.node_at(node_id, client) is None)
 
+    def fenced_for(self, client: Client) -> list[Node]:
+        """Return the nodes that are away, at their last addresses; port -1: the address is unknown."""
+        found = []
+        for node_id in sorted(self.away_from(client)):
+            assert self.members is not None, "workers are never away"
+            address = self.members.last_address(node_id - self.controller_id, client.listener)
+            found.append(Node(node_id, *(address or ("", -1))))
+        return found
+
     def is_there(self, node_id: int) -> bool:
         """Whether a node is there, as far as is known; a worker that is not is about to start again."""
         return self.members is None or self.members.is_there(node_id - self.controller_id)

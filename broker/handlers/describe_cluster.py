@@ -3,7 +3,7 @@
 Behaviour: all nodes that are there; the first one is the controller.
 Differences from Apache Kafka: Kafka names any broker as the controller.  The endpoint type "controllers"
 answers MISMATCHED_ENDPOINT_TYPE, as a Kafka broker does.
-Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (there are none).
+Version notes: v1 endpoint type (KIP-919); v2 fenced brokers (nodes that are away).
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
             for node in broker.nodes.seen_at(call.connection)
         ],
     )
+    if call.request.include_fenced_brokers:
+        rack = broker.config.broker_rack
+        response.brokers += (
+            DescribeClusterBroker(
+                broker_id=node.node_id, host=node.host, port=node.port, rack=rack, is_fenced=True
+            )
+            for node in broker.nodes.fenced_for(call.connection)
+        )
     if call.request.include_cluster_authorized_operations:
         rights = call.rights
         response.cluster_authorized_operations = (

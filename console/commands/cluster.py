@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from console.admin import ask, check, describe_cluster
+from console.admin import FENCED_VERSION, ask, check, describe_cluster
 from console.client import add_bootstrap
 from console.connection_rows import connections_text, read_connections
 from console.errors import OK
@@ -14,6 +14,7 @@ from console.help import Actions, describe
 from console.help import dispatch as run
 from console.silence import told_of
 from console.tables import table
+from protocol.api_keys import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from protocol.messages.metadata import MetadataRequest
@@ -39,8 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show = actions.add(
         "describe",
         summary="show nodes, topics, sizes and features",
-        description="""Show the cluster's id, its nodes and what each holds, the number of topics and
-            partitions, and the features all nodes have agreed on.""",
+        description="""Show the cluster's id, its nodes and what each holds, those that are away, the number
+            of topics and partitions, and the features all nodes have agreed on.""",
         examples=[
             ("cluster describe", "for a person"),
             ("cluster describe --json --bootstrap 10.0.0.5:9092", "for a program, of another cluster"),
@@ -79,11 +80,15 @@ def _describe(arguments: argparse.Namespace) -> int:
 
 def cluster_tree(bootstrap: str) -> dict[str, Any]:
     """Return everything that is shown of a cluster.  Raises: CommandError."""
-    cluster = describe_cluster(bootstrap)
     versions = ask(
         bootstrap, ApiVersionsRequest(client_software_name="kawal-cli", client_software_version="1"), 3
     )
     check(versions.error_code, None, bootstrap)
+    with_fenced = any(
+        api.api_key == ApiKey.DESCRIBE_CLUSTER and api.max_version >= FENCED_VERSION
+        for api in versions.api_keys
+    )
+    cluster = describe_cluster(bootstrap, with_fenced=with_fenced)
     topics = ask(bootstrap, MetadataRequest(topics=None, allow_auto_topic_creation=False), 9).topics
     own = [topic for topic in topics if not topic.is_internal]
     return {
@@ -99,15 +104,24 @@ def cluster_tree(bootstrap: str) -> dict[str, Any]:
 
 
 def _node(broker: Any) -> dict[str, Any]:
-    """Return a node with the sizes of its directories."""
+    """Return a node with the sizes of its directories; one that is away is not asked for them."""
     host = f"[{broker.host}]" if ":" in broker.host else broker.host
     address = f"{host}:{broker.port}"
+    if broker.is_fenced:
+        return {
+            "id": broker.broker_id,
+            "address": address if broker.port >= 0 else None,
+            "rack": broker.rack,
+            "state": "away",
+            "directories": [],
+        }
     answer = ask(address, DescribeLogDirsRequest(topics=None), 4)
     check(answer.error_code, None, address)
     return {
         "id": broker.broker_id,
         "address": address,
         "rack": broker.rack,
+        "state": "there",
         "directories": [
             {
                 "path": place.log_dir,
@@ -138,6 +152,12 @@ def cluster_text(tree: dict[str, Any]) -> str:
         for node in nodes
         for place in node["directories"]
     ]
+    rows += [
+        (node["id"], node["address"], node["rack"], "(away)", None, None, None)
+        for node in nodes
+        if node["state"] == "away"
+    ]
+    rows.sort(key=lambda row: row[0])
     features = ", ".join(f"{name} {level}" for name, level in tree["features"].items()) or "none"
     return "\n".join(
         [

@@ -84,6 +84,10 @@ def test_describe_cluster_and_describe_topic_partitions_say_the_same(cluster: Cl
     client = cluster[1].client()
     described = cluster.call(client, DescribeClusterRequest(include_cluster_authorized_operations=False), 0)
     assert [broker.broker_id for broker in described.brokers] == [0, 1]
+    fenced = DescribeClusterRequest(include_cluster_authorized_operations=False, include_fenced_brokers=True)
+    described = cluster.call(client, fenced, 2)
+    found = [(broker.broker_id, broker.port, broker.is_fenced) for broker in described.brokers]
+    assert found == [(0, 9092, False), (1, 9093, False), (2, 9094, True)]
     request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="t")])
     (topic,) = cluster.call(client, request, 0).topics
     found = [(item.error_code, item.leader_id, item.offline_replicas) for item in topic.partitions]
