@@ -26,7 +26,7 @@ class NodeBroker(KawalBroker):
 class NodesCluster:
     """Some nodes on 127.0.0.1, with two write-ahead logs for each if `settings` do not differ."""
 
-    def __init__(self, directory: Path, count: int = 3, **settings: str) -> None:
+    def __init__(self, directory: Path, count: int, **settings: str) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.secret = write_secret(directory / "secret", SECRET)

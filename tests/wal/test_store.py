@@ -21,7 +21,7 @@ from wal.errors import (
 )
 from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
-from wal.store import vnodes_in
+from wal.store import Store, vnodes_in
 from wal.store_marker import STORE_FORMAT, StoreIdentity, marker_format
 
 
@@ -262,3 +262,31 @@ def test_a_refused_start_releases_the_lock() -> None:
     put(disk, "data/kawal.json", good)
 
     assert open_store(disk).identity == IDENTITY
+
+
+def test_the_catalogue_of_another_node_is_kept_in_memory_and_the_logs_here() -> None:
+    disk = MemoryDisk()
+    store = Store.open(disk, "data", new_identity=IDENTITY, now_ms=0, records=[b"one", b"two"])
+    assert store.catalogue.records == [b"one", b"two"]
+    store.have_vnode("db-1", 4)
+    store.open_vnode("db-1", 4, now_ms=0).close(0)
+    store.close(0)
+    assert not [path for path in disk.files() if "/meta/" in path and "used-" not in path]
+    store = Store.open(disk, "data", new_identity=IDENTITY, now_ms=0, records=[])
+    assert store.vnodes() == [("db-1", 4)]
+    store.have_vnode("db-1", 4)
+    store.close(0)
+
+
+def test_a_vnode_that_was_here_is_not_made_anew_for_a_catalogue_elsewhere() -> None:
+    disk = MemoryDisk()
+    store = Store.open(disk, "data", new_identity=IDENTITY, now_ms=0, records=[])
+    store.have_vnode("db-1", 4)
+    store.open_vnode("db-1", 4, now_ms=0).abandon()
+    path = store.vnode_path("db-1", 4)
+    for name in disk.list(path):
+        disk.remove(f"{path}/{name}")
+    disk.remove_directory(path)
+    with pytest.raises(VnodeMissing, match="was in use, but all its files are missing"):
+        store.have_vnode("db-1", 4)
+    assert not disk.exists(path)

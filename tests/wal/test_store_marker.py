@@ -19,7 +19,7 @@ from wal.store_marker import (
     read_marker,
     write_marker,
 )
-from wal.whole_files import replace_file
+from wal.whole_files import read_file, replace_file
 
 IDENTITY = StoreIdentity(cluster_id="c" * 22, node_id=3, secret="ab" * 16)
 PATH = f"data/{MARKER}"
@@ -64,3 +64,15 @@ def test_anything_else_is_not_a_marker(disk: MemoryDisk, content: bytes) -> None
 def test_a_missing_marker_cannot_be_read(disk: MemoryDisk) -> None:
     with pytest.raises(NotUsable, match="cannot be read"):
         read_marker(disk, PATH)
+
+
+def test_a_nodes_number_and_the_number_of_nodes_are_kept_and_left_out_for_a_server_alone(
+    disk: MemoryDisk,
+) -> None:
+    node = StoreIdentity(cluster_id="c" * 22, node_id=3, secret="ab" * 16, node=2, nodes=3)
+    write_marker(disk, "data", node)
+    raise_format(disk, "data", node)
+    assert read_marker(disk, PATH) == node
+    write_marker(disk, "data", IDENTITY)
+    assert b'"node"' not in read_file(disk, PATH)
+    assert read_marker(disk, PATH) == IDENTITY

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from broker.connections.connection import ANONYMOUS
 from broker.loop.stats import Cause
+from broker.security.node_greeting import NONCE_BYTES, Greeter, Hello, proof_of_asking
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.kawal_greet import KawalGreetRequest
 from protocol.messages.metadata import MetadataRequest
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -22,6 +24,7 @@ from tests.broker.logins import LoginGateway, choose, log_in, plain_token
 FAILED, ILLEGAL = ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.ILLEGAL_SASL_STATE
 VERSIONS = ApiVersionsRequest(client_software_name="x", client_software_version="1")
 METADATA = MetadataRequest(topics=[])
+SECRET = b"0123456789abcdef"
 
 
 @pytest.fixture
@@ -239,3 +242,41 @@ def test_logins_are_counted_by_mechanism_and_outcome(gateway: LoginGateway) -> N
         ("", "PLAIN", "failed"): 1,
         ("", "none", "failed"): 2,
     }
+
+
+def greeting(proof: bytes = b"") -> KawalGreetRequest:
+    return KawalGreetRequest(number=1, to=0, count=3, nonce=bytes(NONCE_BYTES), proof=proof)
+
+
+def test_a_node_greets_instead_of_logging_in_and_may_send_long_requests_then(gateway: LoginGateway) -> None:
+    gateway.broker.nodes.greeter = Greeter(SECRET, number=0, count=3, random=Random(1))
+    client = gateway.login_client()
+    reader = client.connection.reader
+    limited = reader.limit_bytes
+    hello = Hello(1, 0, 3, "", bytes(NONCE_BYTES))
+    proof = proof_of_asking(SECRET, hello, bytes(client.call(greeting(), 0).nonce))
+    assert client.call(greeting(proof), 0).error_code == 0
+    assert client.connection.from_peer
+    assert client.connection.ready_by_ms is None
+    assert reader.limit_bytes > limited
+    assert client.call(METADATA, 12).brokers
+
+
+def test_a_client_that_greets_and_has_no_secret_still_needs_a_login(gateway: LoginGateway) -> None:
+    gateway.broker.nodes.greeter = Greeter(SECRET, number=0, count=3, random=Random(1))
+    client = gateway.login_client()
+    client.call(greeting(), 0)
+    client.send(METADATA, 12)
+    assert client.answers() == []
+    assert client.connection.close_cause is Cause.SETUP
+    client = gateway.login_client()
+    client.call(greeting(), 0)
+    assert log_in(client).error_code == 0
+
+
+def test_a_server_without_other_nodes_takes_no_greeting_before_a_login(gateway: LoginGateway) -> None:
+    client = gateway.login_client()
+    client.send(greeting(), 0)
+    gateway.settle()
+    assert client.answers() == []
+    assert is_closed(client)

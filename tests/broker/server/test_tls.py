@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from broker.config.config import Config, config_of
 from broker.config.config_keys import ConfigError
-from broker.server.tls import FILE_BYTES_MAX, TlsError, make_tls, settings_of
+from broker.server.tls import FILE_BYTES_MAX, TlsError, client_context, make_tls, settings_of
 from tests.broker.server.pems import CA, CLIENT, CLIENT_KEY, ENCRYPTED_KEY, SERVER, SERVER_KEY
 
 UNTIL_S = ssl.cert_time_to_seconds("Oct 30 00:53:43 2126 GMT")
@@ -175,3 +175,15 @@ def test_files_of_any_kind_are_served_or_told(tmp_path_factory: pytest.TempPathF
     path.write_bytes(data)
     served_or_told(keystore_location=str(path))
     served_or_told(keystore_key=SERVER_KEY, keystore_certificate_chain=SERVER, truststore_location=str(path))
+
+
+def test_a_node_checks_the_name_and_the_certificate_of_another_and_shows_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "server.pem"
+    path.write_text(f"{SERVER_KEY}{SERVER}")
+    wanted = {"keystore_location": str(path), "truststore_certificates": CA, "enabled_protocols": "TLSv1.3"}
+    context = client_context(settings_of(config(**wanted))["SSL"])
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert [found["subject"] for found in context.get_ca_certs()] != []
+    with pytest.raises(TlsError):
+        client_context(settings_of(config(keystore_location=str(tmp_path / "none")))["SSL"])
