@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
+from broker.catalogue.members import Members
+from broker.catalogue.nodes import Nodes
+from broker.core import Broker
+from broker.start import open_broker
 from broker.storage.node_directory import OtherNode
 from protocol.messages.kawal_databases import DatabaseAction
+from protocol.messages.kawal_follow import KawalFollowRequest
 from tests.broker.cluster import Cluster
 from tests.broker.databases import ask
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, producing
 from wal.errors import VnodeMissing
+from wal.memory_disk import MemoryDisk
+from wal.memory_image import DROP_ALL, KEEP_ALL
 
 
 def vnodes(cluster: Cluster, number: int) -> set[str]:
@@ -125,3 +134,43 @@ def test_a_client_of_any_node_may_change_the_catalogue(cluster: Cluster) -> None
         create(cluster[number].client(), f"t{number}", 2)
     cluster.settle()
     assert [sorted(node.broker.catalogue.by_name) for node in cluster] == [["t0", "t1", "t2"]] * 3
+
+
+def start_node_1(cluster: Cluster, disk: MemoryDisk) -> Broker:
+    """Start node 1 on a disk, with the catalogue that the controller has."""
+    answer = cluster.ask(0, KawalFollowRequest(version=-1), 0)
+    config = replace(cluster[1].config, node_id=1)
+    cluster_id = cluster[0].broker.cluster_id
+    nodes = Nodes(1, number=1, count=3, members=Members(1, 3, {}), cluster_id=cluster_id)
+    now = {"now_ms": cluster[0].now_ms, "wall_ms": cluster[0].now_ms}
+    return open_broker(disk, config, random=Random(1), nodes=nodes, records=answer.records, **now)
+
+
+def test_the_first_start_of_a_node_that_is_interrupted_anywhere_can_be_made_again(cluster: Cluster) -> None:
+    """The power fails at each call, with all or nothing of that call on the disk."""
+    calls: list[int] = []
+    counted = MemoryDisk()
+    counted.faults.append(lambda _call: calls.append(1))
+    start_node_1(cluster, counted)
+    for number in range(len(calls)):
+        for fates in (DROP_ALL, KEEP_ALL):
+            disk = MemoryDisk()
+            cut_after(disk, number)
+            with pytest.raises(KeyboardInterrupt):
+                start_node_1(cluster, disk)
+            store = start_node_1(cluster, disk.crash(fates)).store
+            assert (store.identity.node, store.identity.nodes) == (1, 3)
+            assert store.identity.cluster_id == cluster[0].broker.cluster_id
+            assert sorted(store.vnodes()) == [("default", 1), ("default", 4)]
+
+
+def cut_after(disk: MemoryDisk, count: int) -> None:
+    """Let the power fail after so many calls."""
+    left = [count]
+
+    def cut(_call: object) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+
+    disk.faults.append(cut)

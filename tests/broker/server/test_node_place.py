@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from broker.catalogue.nodes import Nodes
 from broker.config.config import Config, config_of
 from broker.config.endpoints import Endpoint
 from broker.config.node_share import of_node
+from broker.server import node_place
 from broker.server.listeners import Listener, StartError
-from broker.server.node_place import NodePlace
+from broker.server.node_place import NodePlace, serve_node
 from wal.disk import OsDisk
 from wal.store_marker import StoreIdentity, write_marker
 
@@ -105,3 +108,20 @@ def test_a_node_shows_its_own_pages_and_binds_its_own_sockets(tmp_path: Path) ->
 
     assert place.joined(pages) is pages
     assert (place.pages, place.sockets, place.life_ms, place.reads_again) == (None, (), None, False)
+
+
+@pytest.mark.parametrize("begins_anew", [False, True])
+def test_a_node_that_cannot_follow_any_more_starts_once_more_as_the_same_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins_anew: bool
+) -> None:
+    started: list[list[str]] = []
+
+    def serve(_config: Config, *, place: NodePlace, ready: object) -> int:
+        place.begins_anew = begins_anew
+        return 0
+
+    monkeypatch.setattr(node_place, "main", serve)
+    monkeypatch.setattr("os.execv", lambda _program, words: started.append(words))
+    settings = config(tmp_path)
+    assert serve_node(replace(settings, node_id=1), ready=print) == 0
+    assert started == ([[sys.executable, *sys.orig_argv[1:]]] if begins_anew else [])
