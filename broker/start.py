@@ -31,7 +31,7 @@ from broker.storage.node_directory import check_directory
 from broker.storage.node_epoch import begin_node_epoch
 from broker.storage.vnode import Vnode
 from wal.disk import Disk
-from wal.errors import MetadataLost
+from wal.errors import MetadataLost, StoreError
 from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.store import DATABASE_PREFIX, VNODE_PREFIX, Store
@@ -70,8 +70,8 @@ def open_broker(
     `loggers` are those whose levels clients may change, by default the process's own.  `stats` provides the
     clock for durations, `offload` the threads; every request passes the `gate`.  `lookups` ask a schema
     registry.  `users` are added unless they exist; `user_added` gets their names.  `kind` is the class made.
-    `nodes` are those of the cluster, by default this one alone: only the vnodes that it leads are opened.  If
-    it is not the controller, `records` are the catalogue's, as that one has them.
+    Only the vnodes are opened that this one of the `nodes` leads, by default all.  If it is not the
+    controller, `records` are the catalogue's, as that one has them.
     Raises: StoreError, if the directory cannot be used: why and what to do; DiskError, of a file.
     """
     nodes = nodes or Nodes(config.node_id)
@@ -80,7 +80,6 @@ def open_broker(
     options = replace(options, wall_offset_ms=wall_ms - now_ms)
     store = _open_store(disk, config, nodes, _new_identity(config, nodes, random), options, now_ms, records)
     try:
-        _check_directory(store, nodes)
         known = list(map(decode_record, store.catalogue.records))
         store.catalogue.records.clear()
         vnode_ids = [index for database, index in store.vnodes() if database == DEFAULT_DATABASE]
@@ -123,7 +122,7 @@ def _open_store(
     path = config.log_dirs
     if not nodes.is_controller and not nodes.has_own_directory:
         return Store.follow(disk, path, records=records or [], now_ms=now_ms, options=options)
-    return Store.open(
+    store = Store.open(
         disk,
         path,
         new_identity=identity,
@@ -133,6 +132,12 @@ def _open_store(
         locks=nodes.has_own_directory,
         records=None if nodes.is_controller else records or [],
     )
+    try:
+        _check_directory(store, nodes)
+    except StoreError:
+        store.release()
+        raise
+    return store
 
 
 def _check_directory(store: Store, nodes: Nodes) -> None:

@@ -122,6 +122,11 @@ class Backup:
         if not disk.exists(f"{data}/{MARKER}"):
             raise BackupError(f"{data}: not a data directory: it has no {MARKER}; name the one to back up")
         identity = read_marker(disk, f"{data}/{MARKER}")
+        if identity.nodes > 1:
+            raise BackupError(
+                f"{data}: this is the directory of node {identity.node} of {identity.nodes} nodes; backups of"
+                " several nodes do not fit each other: stop all nodes, and copy all directories"
+            )
         store_format = marker_format(disk, f"{data}/{MARKER}")
         make_directories(disk, self._folder)
         lock = self._take_lock()

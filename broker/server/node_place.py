@@ -70,6 +70,7 @@ class NodePlace:
         self.count = len(self._addresses)
         self._book = book or StaticAddresses(self._addresses)
         self._secret = read_secret(config.kawal_cluster_secret_file)
+        self._is_new = False
         self.begins_anew = False
         """Whether the process is to start once more, with the whole catalogue."""
 
@@ -113,6 +114,7 @@ class NodePlace:
         """Return the cluster of the directory, empty for a new one; look first whether it is this node's."""
         disk, marker = OsDisk(), f"{directory}/{MARKER}"
         if not disk.exists(marker):
+            self._is_new = True
             return ""
         identity = read_marker(disk, marker)
         check_directory(directory, identity, number=self.number, count=self.count)
@@ -134,7 +136,13 @@ class NodePlace:
         signal.raise_signal(signal.SIGTERM)
 
     def warn(self, broker: Broker) -> None:
-        """Say so if some nodes have nothing to do."""
+        """Say so if some nodes have nothing to do, or if this one may have had records."""
+        if self._is_new and self.number and broker.catalogue.by_name:
+            logger.warning(
+                "this directory of node %d is new, and there are topics: their partitions that it leads are"
+                " empty; if they had records, end this node and put its old directory back",
+                self.number,
+            )
         most = max(database.vnode_count for database in broker.catalogue.databases.values())
         if not self.number and most < self.count:
             logger.warning(

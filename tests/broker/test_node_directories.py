@@ -142,8 +142,16 @@ def start_node_1(cluster: Cluster, disk: MemoryDisk) -> Broker:
     config = replace(cluster[1].config, node_id=1)
     cluster_id = cluster[0].broker.cluster_id
     nodes = Nodes(1, number=1, count=3, members=Members(1, 3, {}), cluster_id=cluster_id)
-    now = {"now_ms": cluster[0].now_ms, "wall_ms": cluster[0].now_ms}
-    return open_broker(disk, config, random=Random(1), nodes=nodes, records=answer.records, **now)
+    now_ms = cluster[0].now_ms
+    return open_broker(
+        disk,
+        config,
+        random=Random(1),
+        now_ms=now_ms,
+        wall_ms=now_ms,
+        nodes=nodes,
+        records=answer.records,
+    )
 
 
 def test_the_first_start_of_a_node_that_is_interrupted_anywhere_can_be_made_again(cluster: Cluster) -> None:

@@ -18,6 +18,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.memory_image import DROP_ALL
 from wal.restore import Restore
+from wal.store_marker import StoreIdentity, write_marker
 
 
 def test_a_start_from_a_backup_finds_all_that_was_acknowledged() -> None:
@@ -234,3 +235,12 @@ def test_the_vnodes_of_a_backup_are_at_one_moment_though_the_clock_jumped_ahead_
         for index in (0, 1)
     ]
     assert ends == [1, 1]
+
+
+def test_the_directory_of_one_of_several_nodes_is_refused() -> None:
+    disk = MemoryDisk()
+    make(disk, commits=1)
+    write_marker(disk, "data", StoreIdentity(cluster_id="c", node_id=2, secret="", node=1, nodes=3))
+    with pytest.raises(BackupError, match="data: this is the directory of node 1 of 3 nodes"):
+        back_up(disk, clock())
+    assert not disk.exists("backups")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from broker.config.node_share import of_node
 from broker.server import node_place
 from broker.server.listeners import Listener, StartError
 from broker.server.node_place import NodePlace, serve_node
+from tests.broker.gateway import Gateway
+from tests.broker.kit import create
 from wal.disk import OsDisk
 from wal.store_marker import StoreIdentity, write_marker
 
@@ -125,3 +128,23 @@ def test_a_node_that_cannot_follow_any_more_starts_once_more_as_the_same_process
     settings = config(tmp_path)
     assert serve_node(replace(settings, node_id=1), ready=print) == 0
     assert started == ([[sys.executable, *sys.orig_argv[1:]]] if begins_anew else [])
+
+
+@pytest.mark.parametrize(("number", "topics", "warned"), [(1, 1, True), (1, 0, False), (0, 1, False)])
+def test_a_new_directory_in_a_cluster_with_topics_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int, topics: int, warned: bool
+) -> None:
+    place = NodePlace(config(tmp_path, number))
+    place._cluster_id(str(tmp_path / "data"))
+    gateway = Gateway(kawal_vnodes=2)
+    for count in range(topics):
+        create(gateway.client(), f"t{count}")
+    with caplog.at_level(logging.WARNING):
+        place.warn(gateway.broker)
+    assert ("this directory of node 1 is new" in caplog.text) is warned
+
+
+def test_nodes_without_logs_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        NodePlace(config(tmp_path)).warn(Gateway(kawal_vnodes=1).broker)
+    assert "there are 2 nodes, but no database has more than 1 write-ahead logs" in caplog.text
