@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from tests.sim.nodes_simulation import NodesWorld
+from wal.memory_objects import ObjectCall
+from wal.objects import ObjectReads
+from wal.remote import older_journals
+from wal.remote.formats import JournalMark, RemoteDamaged
+from wal.remote.journal import Journal, Put
+from wal.remote.journal_format import JournalObject, mark_of
+from wal.remote.journal_scan import chunks
+from wal.remote.older_journals import OlderJournals
 
 SEEDS = int(os.environ.get("KAWAL_SIM_NODES_SEEDS", "6"))
 STEPS = 400
+MISSED_MAX = 30
+"""A weakening must be noticed in fewer seeds than this."""
 
 
 def run(world: NodesWorld) -> NodesWorld:
@@ -25,3 +36,67 @@ def run(world: NodesWorld) -> NodesWorld:
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_what_was_acknowledged_is_there_across_nodes_after_any_take_over(seed: int) -> None:
     run(NodesWorld(seed))
+
+
+def test_one_seed_gives_one_trace() -> None:
+    def trace() -> list[ObjectCall]:
+        return run(NodesWorld(3)).objects.calls
+
+    assert trace() == trace()
+
+
+def is_noticed(first: int, *, is_atomic: bool = True) -> bool:
+    """Whether a seed from `first` on shows that something is lost, doubled, or stands still."""
+    for seed in range(first, first + MISSED_MAX):
+        try:
+            run(NodesWorld(seed, is_atomic=is_atomic))
+        except (AssertionError, RemoteDamaged):
+            return True
+    return False
+
+
+def test_without_a_fence_an_old_process_would_acknowledge_what_its_successor_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unfenced(
+        store: ObjectReads, prefix: str, since: JournalMark, *, epoch: int, incarnation: str
+    ) -> Iterator[tuple[JournalMark, JournalObject]]:
+        del incarnation
+        return chunks(store, prefix, since, epoch=epoch - 1)
+
+    monkeypatch.setattr(older_journals, "fence", unfenced)
+    assert is_noticed(1)
+
+
+def test_without_conditional_writes_acknowledged_records_would_be_lost() -> None:
+    assert is_noticed(1, is_atomic=False)
+
+
+def test_acknowledgements_out_of_order_would_be_of_records_that_no_restore_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_order = Journal.done
+
+    def done(journal: Journal, put: Put, error: Exception | None) -> list[object]:  # type: ignore[type-arg]
+        if error is not None or put not in journal._in_flight:
+            return in_order(journal, put, error)
+        journal._in_flight.remove(put)
+        journal.waiting_bytes -= sum(commit.job.size_bytes for commit in put.commits)
+        return list(put.commits)
+
+    monkeypatch.setattr(Journal, "done", done)
+    assert is_noticed(0)
+
+
+def test_a_fence_that_is_removed_would_let_a_request_that_hung_be_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def keeps(
+        older: OlderJournals, key: str, size_bytes: int, since: JournalMark | None, *, epoch: int
+    ) -> bool:
+        del size_bytes
+        mark = mark_of(key, older._prefix)
+        return mark is not None and mark >= (since or JournalMark(epoch, 0))
+
+    monkeypatch.setattr(OlderJournals, "keeps", keeps)
+    assert is_noticed(0)

@@ -25,6 +25,7 @@ from tests.sim.damage import made
 from tests.sim.databases_simulation import DatabasesSimulation
 from tests.sim.full_store import made_full
 from tests.sim.journal_simulation import World as JournalWorld
+from tests.sim.nodes_simulation import NodesWorld
 from tests.sim.scenario import Scenario
 from tests.sim.seqno_simulation import SeqnoSimulation
 from tests.sim.share_simulation import ShareSimulation
@@ -33,6 +34,7 @@ from tests.sim.split_groups_simulation import SplitGroupsSimulation
 from tests.sim.split_simulation import SplitSimulation
 from tests.sim.test_backup_simulation import BackupSimulation
 from tests.sim.test_journal_simulation import run as run_journal
+from tests.sim.test_nodes_simulation import run as run_nodes
 from tests.sim.test_remote_simulation import STEPS as REMOTE_STEPS
 from tests.sim.test_remote_simulation import World as RemoteWorld
 from tests.sim.test_views_simulation import ViewsSimulation
@@ -91,6 +93,11 @@ def _journal(seed: int) -> Run:
     return Run((world.objects.calls, sorted(world.acked)))
 
 
+def _nodes(seed: int) -> Run:
+    world = run_nodes(NodesWorld(seed))
+    return Run((world.objects.calls, sorted(world.acked), sorted(world.writer.committed)))
+
+
 def _full_store(_seed: int) -> Run:
     store = made_full("killed and started")
     return Run((store.expected, _bytes_on(store.disk)))
@@ -117,6 +124,7 @@ SIMULATIONS: Final[dict[str, Callable[[int], Run]]] = {
     "pipelined": _pipelined,
     "remote": _remote,
     "journal": _journal,
+    "nodes": _nodes,
     "store": _store,
     "full-store": _full_store,
 }
