@@ -84,7 +84,8 @@ def start_copy(
         broker.vnodes,
         lambda: broker.config,
         uploader=_uploader_of(broker, store, incarnation),
-        probe=lambda: _probe(store, broker.cluster_id, incarnation, looks=not took_over and beats),
+        # A standby has tried the store before it took over, and ended the other server.
+        probe=lambda: None if took_over else _probe(store, broker.cluster_id, incarnation, looks=beats),
         submit=workers.submit_remote,
         journal=_journal_of(broker, store, incarnation, workers, ending),
         reads=reads,

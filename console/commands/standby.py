@@ -92,6 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         mirror = Mirror(store, OsDisk(), cluster_id=cluster, data=config.log_dirs)
         try:
             standby = Standby(store, mirror, cluster, arguments.after)
+            standby.trust()
             if arguments.now:
                 standby.catch_up()
             else:
@@ -146,6 +147,18 @@ class Standby:
             time.sleep(min(sign.interval_ms / 2_000, after_ms / 4_000, LOOK_SECONDS_MAX))
         _tell(f"the server {sign.address} has been silent for {silence.lasted_ms(_now_ms()) / 1_000:.1f} s")
 
+    def trust(self) -> None:
+        """Return once the store was seen to have atomic writes: a take-over has no time to try that."""
+        from broker.server.object_probe import probe
+
+        while True:
+            try:
+                probe(self._store, token_hex(8))
+                return
+            except ObjectStoreError as error:
+                self._tell_away(error)
+                time.sleep(LOOK_SECONDS_MAX)
+
     def catch_up(self) -> None:
         """Return once the directory has what the copy has, for a server that moves here.
 
@@ -171,11 +184,14 @@ class Standby:
         except StoreRefuses:
             raise
         except ObjectStoreError as error:
-            if self._told is None or time.monotonic() > self._told + TELL_SECONDS:
-                self._told = time.monotonic()
-                _tell(f"the copy cannot be followed now, which is tried again: {error}")
+            self._tell_away(error)
             return False
         return True
+
+    def _tell_away(self, error: ObjectStoreError) -> None:
+        if self._told is None or time.monotonic() > self._told + TELL_SECONDS:
+            self._told = time.monotonic()
+            _tell(f"the copy cannot be followed now, which is tried again: {error}")
 
     def _look(self, silence: Silence) -> None:
         from wal.remote.heartbeat import read_sign

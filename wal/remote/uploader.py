@@ -47,6 +47,7 @@ from wal.remote.formats import (
     past_cut_name,
     seal,
 )
+from wal.remote.heartbeat import HEARTBEAT
 from wal.remote.log_upload import Budget, LogUpload
 from wal.remote.older_journals import OlderJournals
 from wal.remote.proof import ProofReads, Proofs
@@ -355,7 +356,7 @@ class Uploader:
         rounds of earlier processes leave such objects.  Raises: ObjectStoreError.
         """
         assert self._cut is not None
-        kept = {f"{self._prefix}/{CUT}", *self._alive}
+        kept = {f"{self._prefix}/{CUT}", f"{self._prefix}/{HEARTBEAT}", *self._alive}
         kept |= {key for _, key in (*self._graveyard, *self._useless_chunks)}
         for log in self._logs.values():
             kept.update(log.all_keys(), log.garbage)

@@ -41,6 +41,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Seconds:
     return seconds
 
 
+@pytest.fixture(autouse=True)
+def probes(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
+    """Return the outcomes of the next tries of the store; after them it can be trusted."""
+    outcomes: list[Exception] = []
+
+    def probe(_store: object, _tag: str) -> None:
+        if outcomes:
+            raise outcomes.pop(0)
+
+    monkeypatch.setattr("broker.server.object_probe.probe", probe)
+    return outcomes
+
+
 @pytest.fixture
 def objects(monkeypatch: pytest.MonkeyPatch) -> MemoryObjects:
     store = MemoryObjects()
@@ -224,3 +237,20 @@ def test_a_server_whose_newest_records_would_be_lost_does_not_move(
     assert "no database of durability 'remote'" in capsys.readouterr().err
     assert main(["standby", *SETTINGS, "--data", str(tmp_path / "e"), "--now", "--after", "3"]) == 2
     assert "--now does not wait for a silence" in capsys.readouterr().err
+
+
+def test_the_store_is_tried_before_it_is_needed_and_again_until_it_can_be_trusted(
+    objects: MemoryObjects,
+    clock: Seconds,
+    served: list[argparse.Namespace],
+    probes: list[Exception],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    beating(objects)
+    probes += [StoreRefuses("memory: its conditional writes are not atomic"), StoreAway("memory: no answer")]
+    began = clock.now
+    assert main(["standby", *SETTINGS, "--data", str(tmp_path / "d")]) == 0
+    assert clock.now - began >= 10 + 3
+    assert "its conditional writes are not atomic" in capsys.readouterr().err
+    assert len(served) == 1

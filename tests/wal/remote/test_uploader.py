@@ -14,6 +14,7 @@ from wal.memory_faults import failing
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway
 from wal.remote.formats import CUT, LogCut, Manifest, RemoteDamaged, open_cut
+from wal.remote.heartbeat import Heart, Places
 from wal.remote.log_upload import LocalDamage
 from wal.remote.same_history import RemoteAhead, refuse_another_history
 from wal.remote.uploader import Uploader, read_manifest
@@ -108,6 +109,14 @@ def test_after_the_sweep_the_store_has_what_the_cut_leads_to_and_nothing_else() 
     assert node.uploader.sweep(0) == ["cluster/default/vnode-0/wal/left-by-a-crash"]
     node.uploader.clean(1_000, count=10)
     assert set(node.objects.objects) == kept
+
+
+def test_a_sign_of_life_is_not_swept() -> None:
+    node = Node(MemoryObjects())
+    node.append(b"one")
+    node.round()
+    Heart(node.objects, prefix="cluster", incarnation="a", interval_ms=1_000, places=Places("h:1")).beat(1)
+    assert node.uploader.sweep(0) == []
 
 
 def test_a_backlog_is_uploaded_newest_first_and_refused_until_it_is_whole() -> None:
