@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.sim.nodes_simulation import NodesWorld
-from wal.memory_objects import ObjectCall
+from tests.sim.journal_process import Sent
+from tests.sim.nodes_net import COUNT
+from tests.sim.nodes_process import NodeProcess
+from tests.sim.nodes_simulation import TOPIC, NodesWorld
+from wal.memory_image import DROP_ALL
+from wal.memory_objects import ObjectCall, ObjectFault
 from wal.objects import ObjectReads
 from wal.remote import older_journals
 from wal.remote.formats import JournalMark, RemoteDamaged
@@ -100,3 +104,52 @@ def test_a_fence_that_is_removed_would_let_a_request_that_hung_be_acknowledged(
 
     monkeypatch.setattr(OlderJournals, "keeps", keeps)
     assert is_noticed(0)
+
+
+def starts_with_unstored_records(world: NodesWorld) -> bool:
+    """Have node 1 start on a disk with a record that no store has; return whether it serves.
+
+    If it does, what can be read there is committed at node 0.
+    """
+    (old,) = [process for process in world.processes if process.number]
+    place = next((TOPIC, index) for index in range(COUNT) if world.leader(TOPIC, index))
+    world.reader.place = place
+    old.produce(7, Sent(*place, b"<0>", 0))
+    for _ in range(10):
+        old.run_disk(world.random)
+    world._end(old, old.gateway.disk.crash(DROP_ALL))
+    (process,) = world.starting
+    world.objects.hook = lambda call: ObjectFault.AWAY if call.key.startswith("node-1/") else None
+    if not process.begin():
+        return False
+    world.starting.remove(process)
+    world.processes.append(process)
+    for _ in range(1_000):
+        world.reader.step(world.random)
+        world.move(world.random)
+        for each in world.processes:
+            each.run_disk(world.random)
+            each.run_thread(world.random)
+            each.learn(world.random)
+        if world.reader.committed:
+            break
+    world.objects.hook = None
+    return True
+
+
+def test_a_node_that_starts_tells_nothing_that_the_store_may_lack() -> None:
+    world = NodesWorld(1)
+    assert not starts_with_unstored_records(world)
+    world.objects.hook = None
+    world.check()
+
+
+def test_without_that_an_offset_would_be_committed_elsewhere_for_a_record_that_a_lost_disk_takes_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(NodeProcess, "waits", False)
+    world = NodesWorld(1)
+    assert starts_with_unstored_records(world)
+    assert world.reader.committed == 1
+    with pytest.raises(AssertionError, match="offset 1 was committed, and the records end at 0"):
+        world.check()
