@@ -34,6 +34,7 @@ from broker.server.peer_links import PeerLinks
 from broker.server.run import main, now_ms
 from broker.storage.node_directory import check_directory
 from broker.upkeep.absences import Absences
+from broker.upkeep.members import SignedAddresses
 from wal.disk import OsDisk
 from wal.store_marker import MARKER, read_marker
 
@@ -93,6 +94,8 @@ class NodePlace:
             now_ms=now_ms,
             tls=_context_maker(config),
         )
+        if isinstance(self._book, SignedAddresses):
+            self._book.when_moved(wires.links.moved)
         first = config.node_id - self.number
         client_id = f"kawal-node-{config.node_id}"
         links = PeerLinks(client_id, lambda node_id: wires.to(node_id - first), threads.submit_peer)

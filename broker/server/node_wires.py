@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from broker.catalogue.address_book import AddressBook
+from broker.catalogue.address_book import Address, AddressBook
 from broker.config.endpoints import Endpoint
 from broker.security.node_greeting import (
     NONCE_BYTES,
@@ -26,6 +26,7 @@ from broker.security.node_greeting import (
     proof_of_asking,
 )
 from broker.server.listeners import StartError
+from broker.server.made_links import MadeLinks
 from broker.server.peer_links import LinkBroken, exchange, has_ended, left
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
@@ -90,6 +91,7 @@ class NodeWires:
         `cluster_id` may be empty: it is learned from the first node that has shown the secret.
         """
         self.book = book
+        self.links = MadeLinks()
         self.secret = secret
         self.number = number
         self.count = count
@@ -121,6 +123,7 @@ class NodeWire:
                 sock.settimeout(left(ends))
                 sock = self._wires.tls().wrap_socket(sock, server_hostname=where.host)
             self._greet(sock, where, ends)
+            self._wires.links.made(self._to, Address(*where), sock)
         except BaseException:
             sock.close()
             raise

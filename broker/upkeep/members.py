@@ -5,8 +5,11 @@ A node that is taken over on another machine is found there as soon as its sign 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.catalogue.address_book import Address, AddressBook
 from broker.config.endpoints import parse_endpoint
+from wal.remote.heartbeat import Sign
 from wal.remote.members import Members
 
 
@@ -25,9 +28,22 @@ class SignedAddresses:
         """Return where the node of this number is reached, as far as is known."""
         self._members.look_for(number)
         sign = self._members.sign_of(number)
-        if sign is not None and sign.inner:
-            try:
-                return Address(*parse_endpoint(sign.inner))
-            except ValueError:
-                pass  # written by another version, or by hand
-        return self._configured.address_of(number)
+        return (_address_in(sign) if sign is not None else None) or self._configured.address_of(number)
+
+    def when_moved(self, moved: Callable[[int, Address], None]) -> None:
+        """Call `moved(number, address)` whenever another process gives a node's signs, in another thread."""
+
+        def learned(number: int, sign: Sign) -> None:
+            address = _address_in(sign)
+            if address is not None:
+                moved(number, address)
+
+        self._members.learned = learned
+
+
+def _address_in(sign: Sign) -> Address | None:
+    """Return the address in a sign; None: it has none, or was written by another version, or by hand."""
+    try:
+        return Address(*parse_endpoint(sign.inner)) if sign.inner else None
+    except ValueError:
+        return None

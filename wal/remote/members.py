@@ -9,7 +9,8 @@ node is looked for, and asked again.  A process with a higher epoch has taken ov
 of a lower one, as of a server that was cut off and does not know, replaces nothing.
 
 Requests: one for each node that is away, or was looked for, at each look, and (nodes - 1) / RARELY for the
-others.  Three nodes with signs every second read 263,000 times a month together while all is well.
+others.  Three nodes with signs every second read 3.2 million times a month together while all is well; stores
+charge about a tenth of a write for a read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from wal.objects import ObjectReads, ObjectStoreError
 from wal.remote.formats import RemoteDamaged
 from wal.remote.heartbeat import Sign, read_sign
 
-RARELY: Final = 60
-"""The looks of which one reads the sign of a node that is not looked for."""
+RARELY: Final = 5
+"""The looks of which one reads the sign of a node that is not looked for.
+
+A machine that hangs keeps its connections: only its successor's sign tells that nothing will come from it.
+"""
 
 
 class Look(NamedTuple):
@@ -53,11 +57,11 @@ class Members:
     """The newest signs of the other nodes; threads may call `look_for` and `sign_of`, one thread the rest."""
 
     def __init__(self, numbers: Iterable[int], learned: Callable[[int, Sign], None] | None = None) -> None:
-        """`numbers` are those of the other nodes; `learned` is told of each new process of one."""
+        """Take the numbers of the other nodes; `learned` is told of each new process of one."""
         self._signs: dict[int, Sign | None] = dict.fromkeys(numbers)
         self._wanted = set(self._signs)
         self._looks = 0
-        self._learned = learned
+        self.learned = learned
 
     def look_for(self, number: int) -> None:
         """Have a node's sign read at the next look: it does not answer, or has started again."""
@@ -81,8 +85,8 @@ class Members:
             if sign.number != number or (known is not None and sign.epoch < known.epoch):
                 continue
             self._signs[number] = sign
-            if self._learned is not None and (known is None or known.incarnation != sign.incarnation):
-                self._learned(number, sign)
+            if self.learned is not None and (known is None or known.incarnation != sign.incarnation):
+                self.learned(number, sign)
 
     def sign_of(self, number: int) -> Sign | None:
         """Return the newest sign of a node that was read, None: none was."""

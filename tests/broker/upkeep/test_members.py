@@ -40,3 +40,12 @@ def test_one_who_is_about_to_connect_has_the_sign_read_at_the_next_look() -> Non
     assert members.due() == []
     SignedAddresses(members, CONFIGURED).address_of(1)
     assert members.due() == [1]
+
+
+def test_the_links_to_a_node_learn_that_it_moved() -> None:
+    moved: list[tuple[int, Address]] = []
+    members = Members([1])
+    SignedAddresses(members, CONFIGURED).when_moved(lambda *found: moved.append(found))
+    members.saw({1: sign("elsewhere:7")})
+    members.saw({1: sign("", epoch=2)})
+    assert moved == [(1, Address("elsewhere", 7))]
