@@ -22,15 +22,14 @@ from random import Random
 from broker.catalogue.address_book import Address, StaticAddresses
 from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
-from protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from tests.broker.gateway import START_MS
 from tests.broker.kit import creation
-from tests.broker.txn import committed
 from tests.sim.journal_process import Sent
-from tests.sim.journal_simulation import Acked, Place, Producer, log_start, records
-from tests.sim.nodes_clients import GROUP, Reader, Writer
-from tests.sim.nodes_net import COUNT, Folder, Net, NodeGateway, whole_catalogue
-from tests.sim.nodes_process import NODE_SETTINGS, NodeProcess
+from tests.sim.journal_simulation import Acked, Place, Producer
+from tests.sim.nodes_checks import TOPIC, TX_TOPIC, check
+from tests.sim.nodes_clients import Reader, Writer
+from tests.sim.nodes_net import COUNT, Folder, Net, whole_catalogue
+from tests.sim.nodes_process import NodeProcess
 from wal.backup_manifest import BackupError
 from wal.errors import StoreError
 from wal.memory_disk import MemoryDisk
@@ -46,7 +45,6 @@ BETWEEN = 0.1
 PER_NODE_MAX = 2
 """Processes of one node at once, and as many that are starting."""
 UNRESOLVED_MAX = 3
-TOPIC, TX_TOPIC = "t", "x"
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 
@@ -254,7 +252,7 @@ class NodesWorld:
             return
         disk = MemoryDisk()
         try:
-            for _ in self._restore(number, disk):
+            for _ in self.restore(number, disk):
                 if random.random() < BETWEEN:
                     self.work()
         except (ObjectStoreError, StoreError, BackupError):
@@ -262,7 +260,7 @@ class NodesWorld:
         self.take_overs += 1
         self._make(number, disk)
 
-    def _restore(self, number: int, disk: MemoryDisk) -> Iterator[object]:
+    def restore(self, number: int, disk: MemoryDisk) -> Iterator[object]:
         return RemoteRestore(self.folders[number], disk, cluster_id=self.cluster_id, data="/data").run()
 
     # --- clients ---------------------------------------------------------------------------------------
@@ -321,76 +319,19 @@ class NodesWorld:
 
     # --- what must be true -----------------------------------------------------------------------------
 
-    def restored(self) -> Net:
-        """Return a cluster that is made from the store alone, and has done what it found to do."""
-        net, controller = Net(), None
-        for number in range(COUNT):
-            disk = MemoryDisk()
-            for _ in self._restore(number, disk):
-                pass
-            catalogue = None if controller is None else whole_catalogue(controller, controller.settle)
-            gateway = NodeGateway(
-                net,
-                number,
-                disk,
-                name=f"node-{number}",
-                start_ms=self.now_ms + 1_000,
-                catalogue=catalogue,
-                find=lambda other: f"node-{other}",
-                **NODE_SETTINGS,
-            )
-            gateway.settle()
-            controller = controller or gateway
-            gateway.begin()
-        net.settle()
-        return net
-
     def check(self) -> None:
         """Look at what the store has."""
         self.hear()
         inside, self.inside = self.inside, True
-        gateways = self.restored().gateways
+        check(self)
         self.inside = inside
-        self._check_records(gateways)
-        seen = [
-            set(committed(gateways[f"node-{self.leader(TX_TOPIC, index)}"].client(), TX_TOPIC, index))
-            for index in range(COUNT)
-        ]
-        assert seen[0] == seen[1], f"a transaction is at one node only: {seen[0] ^ seen[1]}"
-        lost = {b"tx%d" % number for number in self.writer.committed} - seen[0]
-        assert not lost, f"transactions that were acknowledged are not there: {lost}"
-        self._check_offset(gateways)
-
-    def _check_records(self, gateways: dict[str, NodeGateway]) -> None:
-        for index in range(COUNT):
-            place = TOPIC, index
-            gateway = gateways[f"node-{self.leader(*place)}"]
-            found = records(gateway, place)
-            values = list(found.values())
-            assert len(values) == len(set(values)), f"{place}: a record is there twice"
-            assert log_start(gateway, place) == 0
-            for body, acked in self.acked.items():
-                if acked.place == place:
-                    assert found.get(acked.offset) == body[1 : body.index(b">")], f"{acked} is not there"
-
-    def _check_offset(self, gateways: dict[str, NodeGateway]) -> None:
-        place = self.reader.place
-        end = gateways[f"node-{self.leader(*place)}"].partition(*place).high_watermark
-        asked = OffsetFetchRequestTopic(name=place[0], partition_indexes=[place[1]])
-        found = 0
-        for gateway in gateways.values():
-            answer = gateway.client().call(OffsetFetchRequest(group_id=GROUP, topics=[asked]), 6)
-            if not answer.error_code:
-                found = max(found, answer.topics[0].partitions[0].committed_offset)
-        assert found <= end, f"offset {found} was committed, and the records end at {end}"
-        assert found >= self.reader.committed, f"offset {self.reader.committed} was acknowledged, not {found}"
 
     def end(self) -> None:
         """Have successors of all go on, all late requests land, and all clients end what they began."""
         self.starting.clear()
         for number in range(COUNT):
             disk = MemoryDisk()
-            for _ in self._restore(number, disk):
+            for _ in self.restore(number, disk):
                 pass
             for process in [process for process in self.processes if process.number == number]:
                 if process.is_stopped:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sim.journal_process import Sent
+from tests.sim.nodes_checks import TOPIC
 from tests.sim.nodes_net import COUNT
 from tests.sim.nodes_process import NodeProcess
-from tests.sim.nodes_simulation import TOPIC, NodesWorld
+from tests.sim.nodes_simulation import NodesWorld
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import ObjectCall, ObjectFault
 from wal.objects import ObjectReads
