@@ -1,4 +1,4 @@
-"""What must be true of the cluster that the store alone makes, in the simulation of several nodes."""
+"""The promises of the cluster that the store alone makes, in the simulation of several nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Told(Protocol):
 
 def restored(world: Told) -> Net:
     """Return a cluster that is made from the store alone, and has done what it found to do."""
-    net, controller = Net(), None
+    net = Net()
+    controller: NodeGateway | None = None
     for number in range(COUNT):
         disk = MemoryDisk()
         for _ in world.restore(number, disk):

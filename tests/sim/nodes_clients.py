@@ -43,7 +43,6 @@ class Conversation:
         self._client: Client | None = None
         self._patience = 0
 
-    @property
     def is_waiting(self) -> bool:
         """Whether a request has no answer yet."""
         return self._client is not None
@@ -87,12 +86,14 @@ class Writer:
 
     def step(self, random: Random) -> None:
         """Take the answer to the last request, or send the next one."""
-        if self._talk.is_waiting:
+        if self._talk.is_waiting():
             answer = self._talk.answer()
-            if not self._talk.is_waiting:
+            if not self._talk.is_waiting():
                 self._done(answer)
         elif self._next < 0:
-            request = InitProducerIdRequest(transactional_id=TRANSACTIONAL_ID, transaction_timeout_ms=60_000)
+            request: Any = InitProducerIdRequest(
+                transactional_id=TRANSACTIONAL_ID, transaction_timeout_ms=60_000
+            )
             self._done = self._initialized
             self._talk.ask(random, self._coordinator, request, 5)
         elif self._next < COUNT:
@@ -164,7 +165,7 @@ class Reader:
 
     def step(self, random: Random) -> None:
         """Take the answer to the last request, or send the next one."""
-        if not self._talk.is_waiting:
+        if not self._talk.is_waiting():
             if self._commits:
                 self._commit(random)
             else:
@@ -173,7 +174,7 @@ class Reader:
         answer = self._talk.answer()
         if answer is not None:
             self._take(answer)
-        elif not self._talk.is_waiting:
+        elif not self._talk.is_waiting():
             self._commits = False
 
     def _take(self, answer: Any) -> None:

@@ -65,7 +65,7 @@ class Message(NamedTuple):
 
 
 class Net:
-    """What is on its way between nodes; `gateways` are the processes that are reached, by address."""
+    """The requests on their way between nodes; `gateways` are the processes that are reached, by address."""
 
     def __init__(self) -> None:
         self.gateways: dict[str, NodeGateway] = {}

@@ -82,8 +82,9 @@ class NodeProcess(Process):
         super().run_disk(random)
         self.gateway.broker.scheduler.run()
 
-    def beat(self, _random: Random) -> None:
+    def beat(self, random: Random) -> None:
         """Give a sign of life."""
+        del random
         if self.copy.epoch is not None:
             self._turn()
             try:
@@ -93,6 +94,7 @@ class NodeProcess(Process):
             except ObjectStoreError:
                 pass
 
-    def look(self, _random: Random) -> None:
+    def look(self, random: Random) -> None:
         """Look where the other nodes are."""
+        del random
         self._members.saw(look(self._stores, self.gateway.broker.cluster_id, self._members.due()).signs)

@@ -9,14 +9,14 @@ from broker.loop.slices import Offload
 from broker.upkeep.remote_copy import RemoteCopy
 from broker.upkeep.remote_journal import RemoteJournal
 from tests.broker.gateway import Gateway
-from wal.memory_objects import MemoryObjects
+from wal.objects import ObjectStore
 from wal.read_rate import ReadRate
 from wal.remote.uploader import Uploader
 
 
 def copy_of(
     gateway: Gateway,
-    objects: MemoryObjects,
+    objects: ObjectStore,
     probe: Callable[[], None] = lambda: None,
     *,
     incarnation: str = "a",
