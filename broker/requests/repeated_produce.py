@@ -3,6 +3,8 @@
     request header | head: no transaction, acks, timeout, topic, partition | batch | no tags
                      `------------------ always the same ----------------'
 
+Versions before 9 have lengths of a fixed size where later ones have compact ones, and no tags at the end.
+
 The requests of most producers differ in their batch alone.  The first with a head is served as any other; if
 nothing about its topic is special, the partition is remembered under the head, with the bytes of the answer.
 Those that follow are neither decoded nor passed from hand to hand.  The batch is judged as on the ordinary
@@ -42,10 +44,11 @@ if TYPE_CHECKING:
     from broker.storage.vnode import Vnode
     from protocol.error_codes import ErrorCode
 
-VERSIONS: Final = range(9, 14)
-"""The versions with compact lengths, which current clients send."""
+FLEXIBLE_SINCE_VERSION: Final = 9
+"""From here on lengths are compact; before, they have a fixed size."""
 
 TOPIC_IDS_SINCE_VERSION: Final = 13
+LOG_START_SINCE_VERSION: Final = 5
 
 HEADS_MAX: Final = 4_096
 """The heads that are remembered, 1 KB each; when there are more, all are learned anew."""
@@ -60,15 +63,27 @@ TAIL: Final = b"\0\0\0"
 """The tagged fields of partition, topic and request: none."""
 
 _ATTRIBUTES_AT: Final = 22
-_FIELDS: Final = Struct(">qqq")
 _MARKS: Final = (0x1122334455667701, 0x1122334455667702, 0x1122334455667703)
 """Base offset, append time and log start where an answer's template has them."""
+
+_FIELDS: Final = Struct(">qqq")
+_OLD_FIELDS: Final = Struct(">qq")
+
+NO_ID: Final = -1
+"""The length of a transactional id that there is not, before version 9."""
+
+_OLD_HEAD: Final = Struct(">hhiih")
+"""Length of the transactional id, acks, timeout, number of topics, length of the first one's name."""
+
+_OLD_LENGTH: Final = Struct(">i")
 
 LOST: Final = "the records could not be made durable; see the server's log"
 
 
 def head_end(version: int, data: memoryview, position: int) -> int:
     """Return the end of the head that begins at `position`; -1: the request is not of this form."""
+    if version < FLEXIBLE_SINCE_VERSION:
+        return _old_head_end(data, position)
     if len(data) < position + HEADER_BYTES or data[position] or data[position + 7] != ONE:
         return -1
     if version >= TOPIC_IDS_SINCE_VERSION:
@@ -82,6 +97,28 @@ def head_end(version: int, data: memoryview, position: int) -> int:
     if len(data) < end + HEADER_BYTES or data[partitions] != ONE:
         return -1
     return end
+
+
+def _old_head_end(data: memoryview, position: int) -> int:
+    if len(data) < position + HEADER_BYTES:
+        return -1
+    id_length, _acks, _timeout_ms, topics, name_length = _OLD_HEAD.unpack_from(data, position)
+    if id_length != NO_ID or topics != 1 or not 0 < name_length < LONGEST_NAME:
+        return -1
+    partitions: int = position + _OLD_HEAD.size + name_length
+    end = partitions + 8
+    if len(data) < end + HEADER_BYTES or _OLD_LENGTH.unpack_from(data, partitions)[0] != 1:
+        return -1
+    return end
+
+
+def old_batch_in(data: memoryview, position: int) -> memoryview | None:
+    """Return the batch whose length of 4 bytes is at `position`, if nothing follows it."""
+    length = _OLD_LENGTH.unpack_from(data, position)[0]
+    position += 4
+    if length < HEADER_BYTES or position + length != len(data):
+        return None
+    return data[position:]
 
 
 def batch_in(data: memoryview, position: int) -> memoryview | None:
@@ -126,11 +163,17 @@ class KnownHead:
         )
         topic = TopicProduceResponse(name=named.name, topic_id=named.topic_id, partition_responses=[answer])
         body = b"".join(encode(ProduceResponse(responses=[topic]), call.version))  # type: ignore[arg-type]  # no file ranges
-        self._before, self._after = body.split(_FIELDS.pack(*_MARKS))
+        told = _FIELDS.pack(*_MARKS)
+        if call.version < LOG_START_SINCE_VERSION:
+            told = told[: _OLD_FIELDS.size]
+        self._before, self._after = body.split(told)
 
     def answer(self, result: AppendResult, log_start: int) -> EncodedAnswer:
         """Return the answer for a batch that was appended."""
-        fields = _FIELDS.pack(result.base_offset, result.append_time_ms, log_start)
+        if self.version < LOG_START_SINCE_VERSION:
+            fields = _OLD_FIELDS.pack(result.base_offset, result.append_time_ms)
+        else:
+            fields = _FIELDS.pack(result.base_offset, result.append_time_ms, log_start)
         return EncodedAnswer([self._before + fields + self._after])
 
 
@@ -176,7 +219,7 @@ class RepeatedProduces:
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
         """Append the batch of a request with a known head; False: nothing was done."""
-        end = head_end(call.version, data, position) if call.version in VERSIONS else -1
+        end = head_end(call.version, data, position)
         if end < 0:
             return False
         key = (call.version, bytes(data[position:end]))
@@ -189,7 +232,7 @@ class RepeatedProduces:
             return False
         if not self._gate.lets_write(call.connection, topic.name):
             return False
-        batch = batch_in(data, end)
+        batch = batch_in(data, end) if call.version >= FLEXIBLE_SINCE_VERSION else old_batch_in(data, end)
         if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
             return False
         try:
@@ -214,7 +257,7 @@ class RepeatedProduces:
 
     def learn(self, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
         """Remember the head of a decoded request if nothing about it is special."""
-        end = head_end(call.version, data, position) if call.version in VERSIONS else -1
+        end = head_end(call.version, data, position)
         if end < 0 or call.request.acks not in (-1, 1):
             return
         (named,) = call.request.topic_data

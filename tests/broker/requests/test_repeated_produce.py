@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.requests import dispatcher
-from broker.requests.repeated_produce import HEADS_MAX, RepeatedProduces, batch_in
+from broker.requests.repeated_produce import HEADS_MAX, RepeatedProduces, batch_in, old_batch_in
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
@@ -25,7 +25,7 @@ from tests.broker.kit import batch, create, fetch, outcomes, producing, read, se
 from tests.broker.topic_changes import alter, delete
 from wal.memory_faults import failing
 
-VERSIONS = range(9, 14)
+VERSIONS = range(3, 14)
 
 
 @pytest.fixture
@@ -66,14 +66,6 @@ def test_clients_share_what_is_known(gateway: Gateway, client: Client, decoded: 
     assert send(gateway.client("10.0.0.8"), "t", batch(b"b"), 0).base_offset == 1
     assert send(client, "t", batch(b"c"), 1).base_offset == 0
     assert decoded == [9, 9]
-
-
-@pytest.mark.parametrize("version", [3, 8])
-def test_older_versions_are_decoded_each_time(client: Client, decoded: list[int], version: int) -> None:
-    create(client, "t")
-    produce(client, b"a", version=version)
-    produce(client, b"b", version=version)
-    assert decoded == [version, version]
 
 
 SPECIAL: dict[str, dict[str, Any]] = {
@@ -169,6 +161,22 @@ def test_a_batch_is_found_by_a_compact_length(size: int) -> None:
     assert batch_in(memoryview(bytes(data) + b"\0"), 1) is None
 
 
+@pytest.mark.parametrize("size", [61, 62, 255, 256, 70_000])
+def test_a_batch_is_found_by_a_length_of_four_bytes(size: int) -> None:
+    data = memoryview(b"x" + struct.pack(">i", size) + bytes(size))
+    found = old_batch_in(data, 1)
+    assert found is not None
+    assert len(found) == size
+    assert old_batch_in(data[:-1], 1) is None
+    assert old_batch_in(memoryview(bytes(data) + b"\0"), 1) is None
+
+
+@pytest.mark.parametrize("size", [-1, 0, 60, -(2**31)])
+def test_what_is_too_short_for_a_batch_is_left_to_the_decoder(size: int) -> None:
+    data = struct.pack(">i", size) + bytes(max(size, 0))
+    assert old_batch_in(memoryview(data), 0) is None
+
+
 @pytest.mark.parametrize(
     "data", [b"\0" * 80, compact(60) + bytes(63), compact(70) + bytes(70) + b"\0\1\0", b"\xff" * 80]
 )
@@ -236,7 +244,9 @@ def course(steps: list[tuple[int, int, int]], configs: dict[str, Any]) -> tuple[
 @settings(max_examples=60, deadline=None)
 @given(
     steps=st.lists(
-        st.tuples(st.integers(0, len(BATCHES) - 1), st.sampled_from([8, 9, 10, 12, 13]), st.integers(0, 2)),
+        st.tuples(
+            st.integers(0, len(BATCHES) - 1), st.sampled_from([3, 4, 5, 8, 9, 10, 12, 13]), st.integers(0, 2)
+        ),
         max_size=12,
     ),
     configs=st.sampled_from([{}, {"message_timestamp_type": "LogAppendTime"}, {"max_message_bytes": "200"}]),
@@ -250,8 +260,15 @@ def test_answers_and_records_are_those_of_the_ordinary_way(
 
 
 @settings(max_examples=300, deadline=None)
-@given(place=st.integers(4, 200), value=st.integers(0, 255), cut=st.integers(0, 60))
-def test_a_damaged_repetition_is_treated_as_by_the_ordinary_way(place: int, value: int, cut: int) -> None:
+@given(
+    place=st.integers(4, 200),
+    value=st.integers(0, 255),
+    cut=st.integers(0, 60),
+    version=st.sampled_from([4, 7, 10]),
+)
+def test_a_damaged_repetition_is_treated_as_by_the_ordinary_way(
+    place: int, value: int, cut: int, version: int
+) -> None:
     """One byte anywhere is another, or the request ends early: no answer may differ."""
 
     def answered() -> tuple[bytes, str | None]:
@@ -259,7 +276,7 @@ def test_a_damaged_repetition_is_treated_as_by_the_ordinary_way(place: int, valu
         gateway.break_things()
         client = gateway.client()
         create(client, "t")
-        frame = bytearray(request_frame(producing(("t", 0, batch(b"value"))), 10, 1))
+        frame = bytearray(request_frame(producing(("t", 0, batch(b"value"))), version, 1))
         client.send_bytes(bytes(frame))
         frame[min(place, len(frame) - 1)] = value
         if cut < 30:
