@@ -43,6 +43,7 @@ RECORD_BYTES_MIN = 7
 EXPANSION_MAX = {Codec.NONE: 1, Codec.GZIP: 1_032, Codec.SNAPPY: 22, Codec.LZ4: 255, Codec.ZSTD: 1 << 15}
 # The least length that Kafka accepts: that of a v0 message.
 _LENGTH_MIN = 14
+_EXPANSION_MAX = tuple(EXPANSION_MAX[codec] for codec in sorted(Codec))
 _INT32 = struct.Struct(">i")
 
 
@@ -91,7 +92,7 @@ def check_batch(data: Readable, *, size_limit_bytes: int, zstd_allowed: bool = T
     Raises: CorruptBatch, BatchTooLarge, UnsupportedCodec, InvalidBatch.
     """
     header = check_shape(data, zstd_allowed=zstd_allowed)
-    size = header.size_bytes
+    size = header.batch_length + PREFIX_BYTES
     if header.base_offset != 0:
         raise InvalidBatch(f"base offset is {header.base_offset}; a producer sends 0")
     if size > size_limit_bytes:
@@ -128,12 +129,13 @@ def check_shape(data: Readable, *, zstd_allowed: bool = True) -> BatchHeader:
 
 def _check_content(header: BatchHeader) -> None:
     """Check what the header says of the records; the CRC has proved that the producer said so."""
-    count, room = header.record_count, header.size_bytes - HEADER_BYTES
+    count, attributes = header.record_count, header.attributes
+    room, codec = header.batch_length + PREFIX_BYTES - HEADER_BYTES, attributes & CODEC_MASK
     if count <= 0 or header.last_offset_delta != count - 1:
         raise InvalidBatch(f"{count} records with a last offset delta of {header.last_offset_delta}")
-    if count * RECORD_BYTES_MIN > room * EXPANSION_MAX[Codec(header.codec)]:
-        raise InvalidBatch(f"{count} records declared in {room} bytes of codec {header.codec}")
-    if header.attributes & CONTROL:
+    if count * RECORD_BYTES_MIN > room * _EXPANSION_MAX[codec]:
+        raise InvalidBatch(f"{count} records declared in {room} bytes of codec {codec}")
+    if attributes & CONTROL:
         raise InvalidBatch("control batches are written by the broker only")
     if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidBatch(f"producer id {header.producer_id} with base sequence {header.base_sequence}")

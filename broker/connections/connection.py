@@ -182,7 +182,7 @@ class Connection(MeteredConnection):
     def wait_for_heavy(self) -> bool:
         """Whether its next request has to wait: it may be as heavy as one that is in work."""
         memory = self.memory
-        if memory.may_be_heavy(self):
+        if (memory.heavy is None and memory.heavy_next is None) or memory.may_be_heavy(self):
             return False
         head = self.reader.large_head
         if len(head) < HEAVY_FRAME_BYTES or head[: len(PRODUCE)] == PRODUCE:
@@ -301,24 +301,23 @@ class Connection(MeteredConnection):
         call.output = output
         if self.working is call:
             self.working = None
-        calls = self.calls
-        stats = self.stats
-        now_ns = stats.turns.clock_ns()
+        calls, outgoing = self.calls, self.outgoing
+        now_ns = self.stats.turns.clock_ns()
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
             self.request_bytes -= done.weight_bytes
             if done.weight_bytes - done.size_bytes > FREED_BYTES_MIN and done.request is not None:
                 free_request(done, self.offload)
-            before_bytes = self.outgoing_bytes
+            before_bytes = unsent_bytes = self.outgoing_bytes
             for part in output:
-                self.outgoing.append(part)
+                outgoing.append(part)
                 if type(part) in IN_MEMORY:
                     size = len(part)
                     self.memory_bytes += size
                 else:
                     size = part.size_bytes
-                self.outgoing_bytes += size
-            unsent_bytes = self.outgoing_bytes
+                unsent_bytes += size
+            self.outgoing_bytes = unsent_bytes
             self.departures.add(
                 done, size_bytes=unsent_bytes - before_bytes, unsent_bytes=unsent_bytes, now_ns=now_ns
             )

@@ -29,7 +29,7 @@ class Departures:
             call.ends_at = self.sent_bytes + unsent_bytes
             self._calls.append(call)
         else:
-            self._stats.completed(call, now_ns)
+            self._stats.completed((call,), now_ns)
 
     def sent(self, size_bytes: int) -> None:
         """Count the calls whose answers have left with these bytes."""
@@ -45,11 +45,14 @@ class Departures:
     def _count(self, until_bytes: int) -> None:
         """Count the calls whose answers end at this one of all bytes, or before."""
         stats, calls = self._stats, self._calls
-        now_ns = stats.turns.clock_ns()
+        if calls[-1].ends_at <= until_bytes:
+            # As a rule all leave together.
+            self._calls = []
+            stats.completed(calls, stats.turns.clock_ns())
+            return
         count = 0
-        for call in calls:
-            if call.ends_at > until_bytes:
-                break
-            stats.completed(call, now_ns)
+        while calls[count].ends_at <= until_bytes:
             count += 1
-        del calls[:count]
+        if count:
+            stats.completed(calls[:count], stats.turns.clock_ns())
+            del calls[:count]

@@ -13,6 +13,7 @@ Source: Kafka's RequestMetrics, with its names of phases.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from broker.loop.histogram import Histogram
@@ -77,33 +78,38 @@ class RequestStats:
         # Error codes in answers, by occurrence: a produce to two partitions can count two.
         self.errors: dict[int, int] = {}
 
-    def add(self, call: Timed, sent_ns: int) -> None:
-        """Count a call whose answer has left at this moment."""
-        self.count += 1
+    def add(self, calls: Iterable[Timed], sent_ns: int) -> None:
+        """Count calls whose answers have left at this moment."""
         api = self.api
-        api.request_bytes += call.size_bytes
-        api.response_bytes += call.response_bytes
-        received_ns, began_ns = call.received_ns, call.began_ns
-        answered_ns, released_ns, local_ns = call.answered_ns, call.released_ns, call.handled_ns
-        # Written out: functions for the parts would double the cost.
-        histogram, duration_ns = api.total_ns, sent_ns - received_ns
-        histogram.counts[duration_ns.bit_length()] += 1
-        histogram.total += duration_ns
-        histogram, duration_ns = api.queue_ns, began_ns - received_ns
-        histogram.counts[duration_ns.bit_length()] += 1
-        histogram.total += duration_ns
-        histogram = api.local_ns
-        histogram.counts[local_ns.bit_length()] += 1
-        histogram.total += local_ns
-        histogram, duration_ns = api.remote_ns, answered_ns - began_ns - local_ns
-        histogram.counts[duration_ns.bit_length()] += 1
-        histogram.total += duration_ns
-        histogram, duration_ns = api.response_ns, released_ns - answered_ns
-        histogram.counts[duration_ns.bit_length()] += 1
-        histogram.total += duration_ns
-        histogram, duration_ns = api.send_ns, sent_ns - released_ns
-        histogram.counts[duration_ns.bit_length()] += 1
-        histogram.total += duration_ns
+        # Written out: functions for the parts would double the cost.  The sums of durations are differences
+        # of the sums of moments.
+        total, queue, local = api.total_ns.counts, api.queue_ns.counts, api.local_ns.counts
+        remote, response, send = api.remote_ns.counts, api.response_ns.counts, api.send_ns.counts
+        count = all_received = all_began = all_local = all_answered = all_released = 0
+        for call in calls:
+            count += 1
+            api.request_bytes += call.size_bytes
+            api.response_bytes += call.response_bytes
+            received_ns, began_ns, local_ns = call.received_ns, call.began_ns, call.handled_ns
+            answered_ns, released_ns = call.answered_ns, call.released_ns
+            all_received += received_ns
+            all_began += began_ns
+            all_local += local_ns
+            all_answered += answered_ns
+            all_released += released_ns
+            total[(sent_ns - received_ns).bit_length()] += 1
+            queue[(began_ns - received_ns).bit_length()] += 1
+            local[local_ns.bit_length()] += 1
+            remote[(answered_ns - began_ns - local_ns).bit_length()] += 1
+            response[(released_ns - answered_ns).bit_length()] += 1
+            send[(sent_ns - released_ns).bit_length()] += 1
+        self.count += count
+        api.total_ns.total += count * sent_ns - all_received
+        api.queue_ns.total += all_began - all_received
+        api.local_ns.total += all_local
+        api.remote_ns.total += all_answered - all_began - all_local
+        api.response_ns.total += all_released - all_answered
+        api.send_ns.total += count * sent_ns - all_released
 
 
 def phases_ns(call: Timed, sent_ns: int) -> tuple[int, int, int, int, int]:

@@ -6,7 +6,7 @@ Nothing here formats, locks or allocates per request; broker/server/exposition.p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -141,14 +141,22 @@ class Stats:
             found = self.requests[key] = RequestStats(api)
         return found
 
-    def completed(self, call: Timed, sent_ns: int) -> None:
-        """Count a request whose answer has left."""
-        counts = self.requests.get(call.api_key << 16 | call.version)
-        if counts is None:
-            counts = self.request_stats(call.api_key, call.version)
-        counts.add(call, sent_ns)
-        if call.logged:
-            self.on_logged(call, sent_ns)
+    def completed(self, calls: Sequence[Timed], sent_ns: int) -> None:
+        """Count requests of one connection whose answers have left together."""
+        first = calls[0]
+        key = first.api_key, first.version
+        if all((call.api_key, call.version) == key for call in calls):
+            self._counts(first).add(calls, sent_ns)
+        else:
+            for call in calls:
+                self._counts(call).add((call,), sent_ns)
+        for call in calls:
+            if call.logged:
+                self.on_logged(call, sent_ns)
+
+    def _counts(self, call: Timed) -> RequestStats:
+        found = self.requests.get(call.api_key << 16 | call.version)
+        return self.request_stats(call.api_key, call.version) if found is None else found
 
     def failed(
         self, api_key: int, version: int, codes: list[int], counts: Mapping[int, int] | None = None

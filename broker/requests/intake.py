@@ -53,18 +53,20 @@ class Intake:
 
     def resume(self, connection: Connection, now_ms: int) -> bool:
         """Serve the requests in the buffer as far as the limits allow; return the same as `receive`."""
-        reader = connection.reader
+        reader, memory = connection.reader, self._memory
         connection.stalled = False
         served = False
         turns = self._loop.stats.turns
         before, ends_ns = turns.task, 0
         try:
             while connection.close_reason is None:
-                if connection.at_own_limit and not reader.pending_bytes:
+                at_own_limit = connection.at_own_limit
+                if at_own_limit and not reader.pending_bytes:
                     # Most clients send nothing before their answer has come: it is not to be waited for.
                     connection.note_received(now_ms, served=served)
                     return False
-                if connection.saturated or connection.wait_for_heavy():
+                held = at_own_limit or (memory.tight and memory.holds_back(connection))
+                if held or connection.wait_for_heavy():
                     connection.stalled = True
                     connection.note_received(now_ms, served=served)
                     self.held_back(connection, now_ms)
@@ -94,7 +96,7 @@ class Intake:
             turns.leave(before)
             self._close(connection, error)
         finally:
-            self._memory.had_heavy_turn(connection)
+            memory.had_heavy_turn(connection)
         return True
 
     def serve_inside(self, connection: Connection, data: memoryview, now_ms: int) -> None:

@@ -29,7 +29,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
-from broker.server.ready_sockets import WAITING, Level, judge
+from broker.server.ready_sockets import WAITING, Level, ServiceClock, judge
 from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
@@ -88,6 +88,7 @@ class Reactor:
         """Make a reactor; `connection_room` limits the connections of clients, `door` is for other nodes."""
         self._broker = broker
         self._turns = broker.stats.turns
+        self._services = ServiceClock(self._turns)
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
@@ -242,9 +243,10 @@ class Reactor:
         """
         if not level:
             return 0
-        clock_ns, cpu_ns = self._turns.clock_ns, self._turns.cpu_ns
-        ends_ns = clock_ns() + WAITING * share_ns
-        began_ns = before_ns = cpu_ns()
+        clock_ns = self._turns.clock_ns
+        before_ns = clock_ns()
+        ends_ns = before_ns + WAITING * share_ns
+        took_ns = 0
         while level:
             descriptor, mask = self._ready.first(level)
             transport = self._sockets.transports[descriptor]
@@ -253,12 +255,14 @@ class Reactor:
             if transport.interest < 0:
                 # It was reported once only (ready_sockets.py), and may have more to say.
                 self._sockets.watch(transport, now_ms)
-            now_ns = cpu_ns()
-            judge(transport, now_ns - before_ns)
+            now_ns = clock_ns()
+            service_ns = self._services.took_ns(before_ns, now_ns)
+            judge(transport, service_ns)
+            took_ns += service_ns
             before_ns = now_ns
-            if now_ns - began_ns > share_ns or clock_ns() > ends_ns:
+            if took_ns > share_ns or now_ns > ends_ns:
                 break
-        return before_ns - began_ns
+        return took_ns
 
     def _begin_turn(self, task: Work) -> int:
         now_ms = self._now_ms()

@@ -26,6 +26,7 @@ import select
 from collections.abc import Mapping
 from typing import Final
 
+from broker.loop.turns import Turns
 from broker.server.transport import Transport
 
 EVENTS_PER_POLL: Final = 1024
@@ -60,6 +61,38 @@ It ends, too, when waiting has made it this many times as long."""
 
 Level = dict[int, int]
 """Descriptors and events, the longest ready first."""
+
+
+class ServiceClock:
+    """The processor time that services take, told with few looks at its clock.
+
+    A look is a system call of 2 µs, a fifth of all that a small request needs, and most services end sooner
+    than could be long: by the steady clock, which tells no less.  Only of those that do not is the processor
+    time asked for: beside busy threads, the shortest work takes a millisecond of waiting.  Then all that the
+    turn has used since the last look counts, without the time that other services took meanwhile, waiting
+    included: rather too little than too much.
+    """
+
+    __slots__ = ("_looked_cpu_ns", "_looked_ns", "_turn", "_turns")
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._turn = -1
+        self._looked_ns = self._looked_cpu_ns = 0
+
+    def took_ns(self, began_ns: int, now_ns: int) -> int:
+        """Return the processor time of a service that ends now, or its duration if that was short."""
+        duration_ns = now_ns - began_ns
+        if duration_ns <= LONG_NS:
+            return duration_ns
+        turns = self._turns
+        if turns.number != self._turn:
+            self._turn = turns.number
+            self._looked_ns, self._looked_cpu_ns = turns.began_ns, turns.began_cpu_ns
+        cpu_ns = turns.cpu_ns()
+        took_ns = cpu_ns - self._looked_cpu_ns - (began_ns - self._looked_ns)
+        self._looked_ns, self._looked_cpu_ns = now_ns, cpu_ns
+        return max(0, took_ns)
 
 
 def judge(transport: Transport, took_ns: int) -> None:

@@ -123,6 +123,10 @@ def _set_read_times(
 
 
 def _is_in_time(header: BatchHeader, settings: TopicSettings, wall_ms: int) -> bool:
+    earliest = wall_ms - settings.message_timestamp_before_max_ms
+    latest = wall_ms + settings.message_timestamp_after_max_ms
+    if earliest <= header.base_timestamp <= header.max_timestamp <= latest:
+        return True  # nearly every batch: the function below takes three times as long
     try:
         check_timestamps(
             header,

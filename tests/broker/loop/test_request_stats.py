@@ -35,12 +35,24 @@ def test_the_phases_add_up_to_the_total() -> None:
     stats = ApiStats()
     requests = RequestStats(stats)
     for sent_ns in (160, 153, 1_000_000):
-        requests.add(Finished(), sent_ns)
+        requests.add([Finished()], sent_ns)
     phases = stats.phases()
     assert tuple(phases) == PHASES
     assert sum(histogram.total for histogram in phases.values()) == stats.total_ns.total == 60 + 53 + 999_900
     assert all(histogram.count == 3 for histogram in [*phases.values(), stats.total_ns])
     assert (stats.request_bytes, stats.response_bytes) == (120, 2700)
+
+
+def test_calls_that_leave_together_count_as_if_they_left_one_by_one() -> None:
+    later = Finished()
+    later.received_ns, later.began_ns, later.handled_ns = 90, 120, 20
+    one_by_one, together = ApiStats(), ApiStats()
+    for call in (Finished(), later):
+        RequestStats(one_by_one).add([call], 170)
+    RequestStats(together).add([Finished(), later], 170)
+    for found, expected in zip(together.phases().values(), one_by_one.phases().values(), strict=True):
+        assert (found.counts, found.total) == (expected.counts, expected.total)
+    assert together.total_ns.total == one_by_one.total_ns.total == 70 + 80
 
 
 def totals(gateway: Gateway, api: ApiKey) -> dict[str, int]:

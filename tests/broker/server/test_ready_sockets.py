@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.loop.turns import Turns
 from broker.server.ready_sockets import (
     BROKEN,
     CREDIT_MAX,
@@ -15,6 +16,7 @@ from broker.server.ready_sockets import (
     SILENT,
     UNWATCHED,
     ReadySockets,
+    ServiceClock,
     judge,
 )
 
@@ -152,3 +154,53 @@ def test_clients_that_leave_wait_with_those_that_come(event: int) -> None:
     assert (queue.short, queue.edge) == ({}, {1: event, 2: event})
     queue.forget(1)
     assert queue.first(queue.edge) == (2, event)
+
+
+class Clocks:
+    """The steady clock, and the loop's processor time, whose looks are counted."""
+
+    def __init__(self) -> None:
+        self.now_ns = self.cpu_ns = 0
+        self.looks = 0
+        self.turns = Turns(lambda: self.now_ns, self.look)
+        self.services = ServiceClock(self.turns)
+
+    def look(self) -> int:
+        self.looks += 1
+        return self.cpu_ns
+
+    def begin(self) -> None:
+        self.turns.begin(self.turns.sockets)
+        self.looks = 0
+
+    def serve(self, cpu_ns: int, waiting_ns: int = 0) -> int:
+        began_ns = self.now_ns
+        self.now_ns += cpu_ns + waiting_ns
+        self.cpu_ns += cpu_ns
+        return self.services.took_ns(began_ns, self.now_ns)
+
+
+def test_the_processor_time_of_short_services_is_not_asked_for() -> None:
+    clocks = Clocks()
+    clocks.begin()
+    assert [clocks.serve(LONG_NS) for _ in range(3)] == [LONG_NS] * 3
+    assert clocks.looks == 0
+
+
+def test_waiting_is_not_taken_for_work() -> None:
+    clocks = Clocks()
+    for _ in range(2):
+        clocks.begin()
+        assert clocks.serve(LONG_NS // 2, 9 * LONG_NS) == LONG_NS // 2
+        assert clocks.serve(3 * LONG_NS) == 3 * LONG_NS
+        assert clocks.serve(3 * LONG_NS, LONG_NS) == 3 * LONG_NS
+        assert clocks.looks == 3
+
+
+def test_what_short_services_waited_for_is_not_added_to_a_long_one() -> None:
+    clocks = Clocks()
+    clocks.begin()
+    clocks.serve(10, LONG_NS // 2)
+    assert clocks.serve(5 * LONG_NS) == 5 * LONG_NS - LONG_NS // 2
+    clocks.serve(10, LONG_NS - 10)
+    assert clocks.serve(10, LONG_NS) == 0
