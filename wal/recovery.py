@@ -130,7 +130,7 @@ class Recovery:
             witness_generation=self.witness.generation if self.witness is not None else 0,
             sequences=(found[1].sequence, found[0].sequence) if len(found) > 1 else (0, 0),
             witnessed_sequence=self._promised,
-            clean=self.report.clean,
+            clean=report.clean or report.is_new,  # what was never written cannot have been damaged
             scrubbed=read_place(self.disk, self.directory),
             unsealed=self.report.damage is None
             and any(frame.kind == FrameKind.DATA for frame in self._unproven),

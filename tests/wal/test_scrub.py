@@ -221,6 +221,15 @@ def test_a_place_that_cannot_be_read_begins_the_pass_anew(data: bytes) -> None:
     assert read_place(disk, DIRECTORY) == -1
 
 
+def test_a_new_log_is_not_read_again_as_after_a_crash() -> None:
+    log = open_log(MemoryDisk(), OPTIONS)
+    log.append(1, batch())
+    commit(log)
+
+    assert "ScrubJob" not in maintain(log, FIRST_PASS_AFTER_MS - 1)
+    assert "ScrubJob" in maintain(log, FIRST_PASS_AFTER_MS)
+
+
 def test_after_a_crash_the_first_pass_begins_sooner() -> None:
     disk = MemoryDisk()
     log = filled(disk)
