@@ -125,8 +125,12 @@ class Topic:
 
     def stream_ids(self) -> Iterator[int]:
         """Return every stream of the topic, planned ones too, by partition; a view has none."""
+        return chain.from_iterable(range(first, first + count) for first, count in self.stream_runs())
+
+    def stream_runs(self) -> list[tuple[int, int]]:
+        """Return the streams of `stream_ids` as runs: the first of each, and how many they are."""
         if self.view is not None:
-            return iter(())
+            return []
         ends = [first for first, _ in self.ranges[1:]] + [self.planned_count]
         runs = zip(self.ranges, ends, strict=True)
-        return chain.from_iterable(range(stream, stream + end - first) for (first, stream), end in runs)
+        return [(stream, end - first) for (first, stream), end in runs]

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
+from broker.catalogue.catalogue_records import TopicDeleted
 from broker.catalogue.queue_lengths import has_length
 from broker.config.kawal_topic_keys import CODECS
 from broker.errors import RequestError
@@ -35,6 +37,7 @@ from protocol.records import HEADER_BYTES, TRANSACTIONAL
 from protocol.wire import encode
 
 if TYPE_CHECKING:
+    from broker.catalogue.catalogue_records import CatalogueRecord
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.config.topic_settings import TopicSettings
@@ -216,6 +219,15 @@ class RepeatedProduces:
         self._loop = loop
         self._gate = gate
         self._known: dict[tuple[int, bytes], KnownHead] = {}
+        # Their keys by topic: a topic that was deleted is let go at once, not when its head is seen again.
+        self._of_topic: dict[UUID, set[tuple[int, bytes]]] = {}
+        # The log of the catalogue is opened after the dispatcher is made.
+        self._listens = False
+
+    def _catalogue_changed(self, record: CatalogueRecord, _now_ms: int) -> None:
+        if isinstance(record, TopicDeleted):
+            for key in self._of_topic.pop(UUID(hex=record.topic_id), ()):
+                self._known.pop(key, None)
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
         """Append the batch of a request with a known head; False: nothing was done."""
@@ -267,12 +279,18 @@ class RepeatedProduces:
             return
         if not self._gate.lets_write(call.connection, topic.name):
             return
+        if not self._listens:
+            self._listens = True
+            self._metadata.metadata_log.listen(self._catalogue_changed)
         if len(self._known) >= HEADS_MAX:
             self._known.clear()
+            self._of_topic.clear()
         topics = self._metadata.topics
         if (partition := topics.here(topic, index)) is not None:
             known = KnownHead(call, partition, topics.settings(topic), weight_bytes)
-            self._known[call.version, bytes(data[position:end])] = known
+            key = (call.version, bytes(data[position:end]))
+            self._known[key] = known
+            self._of_topic.setdefault(topic.topic_id, set()).add(key)
 
     def _find(self, name: str, topic_id: Any, version: int) -> Topic | None:
         catalogue = self._metadata.catalogue

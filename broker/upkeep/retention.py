@@ -39,6 +39,7 @@ from broker.upkeep.file_retention import FileRetention
 from broker.upkeep.retention_holds import GroupProgress, Holds
 from broker.upkeep.retention_queue import NEVER, RetentionQueue, Walked
 from broker.upkeep.retention_walk import clean_end, oldest_of, quiet_until, walked, when_loaded
+from broker.upkeep.stream_runs import StreamRuns
 from wal.commit import Advanced
 from wal.disk import DiskError
 from wal.errors import WalError
@@ -69,8 +70,10 @@ class RetentionTask:
         self._checked_config: object = None
         """The server's settings at the last check; after a change all streams are looked at."""
         self._all_due = False
-        self._changed: list[Topic] = []
-        """Topics with new settings, and those being deleted, until the next check."""
+        self._changed: dict[UUID, Topic] = {}
+        """Topics with new settings, until the next check."""
+        self._deleted = StreamRuns()
+        """The streams of topics being deleted, until the next check: the topics themselves are let go."""
         self._holds: Holds | None = None
         """The holds of groups, collected when the present check finds something to delete."""
         self.looked_at = 0
@@ -97,7 +100,9 @@ class RetentionTask:
 
     def deleted(self, topic: Topic) -> None:
         """Note a topic that is being deleted."""
-        self._changed.append(topic)
+        self._changed.pop(topic.topic_id, None)
+        for first, count in topic.stream_runs():
+            self._deleted.add(first, count)
 
     def _catalogue_changed(self, record: CatalogueRecord, _now_ms: int) -> None:
         if isinstance(record, DatabaseConfigs | TopicConfigs | PartitionsRenewed):
@@ -107,18 +112,19 @@ class RetentionTask:
         elif isinstance(record, TopicConfigs | PartitionsRenewed):
             topic = self._metadata.catalogue.by_id.get(UUID(hex=record.topic_id))
             if topic is not None:
-                self._changed.append(topic)
+                self._changed[topic.topic_id] = topic
 
     def _due(self) -> Iterator[int]:
         """Return the streams to look at now."""
         config = self._metadata.config
         due: Iterable[int] = self._queue.take(self._wall_ms())
-        topics, self._changed = self._changed, []
+        topics, self._changed = list(self._changed.values()), {}
+        deleted, self._deleted = self._deleted, StreamRuns()
         if config is not self._checked_config or self._all_due:
             due = ()
             topics += self._metadata.catalogue.by_name.values()
         self._checked_config, self._all_due = config, False
-        return chain(due, (stream_id for topic in topics for stream_id in topic.stream_ids()))
+        return chain(due, deleted, (stream_id for topic in topics for stream_id in topic.stream_ids()))
 
     def _wall_ms(self) -> int:
         return self._loop.clock.settled_wall_ms
