@@ -149,6 +149,7 @@ class Broker:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
         store, catalogue, errors = self.store, self.catalogue, self.internal_errors
         self.metadata_log = log_kind(self.nodes)(catalogue, store.catalogue, self.vnodes, self.clock, errors)
+        catalogue.room.limit = lambda: self.config.kawal_catalogue_max_bytes
         self.tokens = tokens_of(self, self, self.random)
         self.topics: TopicDirectory = TopicDirectory(
             catalogue=catalogue,

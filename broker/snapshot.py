@@ -199,6 +199,7 @@ def _refused_in_groups(broker: Broker) -> dict[str, int]:
     return {
         "group_members_refused": broker.groups.memory.refused,
         "group_offsets_refused": broker.groups.offset_room.refused,
+        "catalogue_changes_refused": broker.catalogue.room.refused,
     }
 
 
@@ -243,6 +244,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "fetch_session_bytes": broker.fetch_sessions.cache.size_bytes,
         "group_member_bytes": broker.groups.memory.size_bytes,
         "group_offset_bytes": broker.groups.offset_room.size_bytes,
+        "catalogue_bytes": broker.catalogue.room.size_bytes,
         "producer_bytes": sum(vnode.log.producers_bytes for vnode in broker.vnodes.every),
         "tail_cache_bytes": sum(vnode.log.tail_cache_bytes for vnode in broker.vnodes.every),
         "receive_slab_bytes": broker.receive_memory.slabs.size_bytes,

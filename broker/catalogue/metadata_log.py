@@ -62,6 +62,8 @@ class MetadataLog:
         self._errors = errors
         # Changes that are not durable yet, oldest first.
         self._planned: deque[tuple[int, Change, CatalogueRecord]] = deque()
+        # By how much they make the catalogue grow, by their versions.
+        self._added: dict[int, int] = {}
         self._listeners: list[Listener] = []
         self._waiting: dict[object, Callable[[], None]] = {}
         # Writes changes of topics into the logs of their database.
@@ -97,9 +99,11 @@ class MetadataLog:
     ) -> None:
         """Record and plan a change of the catalogue; `confirmed` is called once it is durable.
 
-        Raises: RequestError(KAFKA_STORAGE_ERROR; POLICY_VIOLATION if it cannot be audited, and must be);
-        nothing has changed.
+        Raises: RequestError(KAFKA_STORAGE_ERROR; POLICY_VIOLATION if it cannot be audited, and must be, or
+        without room for it, as CatalogueRoom.added_by); nothing has changed.
         """
+        room = self._catalogue.room
+        added_bytes = room.added_by(record)
         outcome = None if self.audit is None else self.audit.changing(record)
         try:
             version = self._log.append(encode_record(record))
@@ -116,6 +120,9 @@ class MetadataLog:
         if confirmed is not None:
             change = Change(_both(change.confirm, confirmed), change.undo)
         self._planned.append((version, change, record))
+        if added_bytes:
+            room.planned_bytes += added_bytes
+            self._added[version] = added_bytes
         self._meta.wait_durable(version, self, now_ms)
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
@@ -124,11 +131,14 @@ class MetadataLog:
         if error is not None:
             while planned:
                 planned.pop()[1].undo()
+            self._catalogue.room.planned_bytes -= sum(self._added.values())
+            self._added.clear()
             self.resume()
             return
         version, change, record = planned.popleft()
         assert version < self._meta.log.next_version, "each change is told of when it is durable"
         change.confirm()
+        self._catalogue.room.planned_bytes -= self._added.pop(version, 0)
         self._confirmed(record, now_ms)
 
     def _confirmed(self, record: CatalogueRecord, now_ms: int) -> None:

@@ -42,6 +42,7 @@ from broker.catalogue.catalogue_records import (
     ViewReloaded,
     VnodesAdded,
 )
+from broker.catalogue.catalogue_room import CatalogueRoom
 from broker.catalogue.database_table import DatabaseRecord, Databases
 from broker.catalogue.quota_table import QuotaTable
 from broker.catalogue.reload_plan import plan_reload, plan_topic_configs
@@ -91,6 +92,7 @@ class Catalogue:
         self.streams: StreamTable[Topic] = StreamTable()
         self.split_topics: dict[str, Topic] = {}  # those with splits
         self._records = SnapshotRecords()
+        self.room = CatalogueRoom(self._records)
         self.next_stream = 1
         self.deleted_streams: set[int] = set()  # those that may still be in the logs; only they are dropped
         self.next_producer_id = 0  # every id below it may have been given out

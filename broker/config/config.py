@@ -105,6 +105,7 @@ class Config:
     kawal_out_of_range: str = _of("kawal.out.of.range")
     kawal_max_views: int = _of("kawal.max.views")
     kawal_max_partitions: int = _of("kawal.max.partitions")
+    kawal_catalogue_max_bytes: int = _of("kawal.catalogue.max.bytes")
     kawal_max_partitions_per_request: int = _of("kawal.max.partitions.per.request")
     kawal_deletion_protected: bool = _of("kawal.deletion.protected")
     min_insync_replicas: int = _of("min.insync.replicas")
