@@ -211,6 +211,7 @@ class Config:
     group_share_partition_max_record_locks: int = _of("group.share.partition.max.record.locks")
     group_share_min_partition_max_record_locks: int = _of("group.share.min.partition.max.record.locks")
     group_share_max_partition_max_record_locks: int = _of("group.share.max.partition.max.record.locks")
+    kawal_share_ranges_max_bytes: int = _of("kawal.share.ranges.max.bytes")
     kawal_share_states_max_bytes: int = _of("kawal.share.states.max.bytes")
     errors_deadletterqueue_auto_create_topics_enable: bool = _of(
         "errors.deadletterqueue.auto.create.topics.enable"

@@ -63,6 +63,11 @@ SHARE_KEYS: tuple[Key, ...] = (
         "Memory for the states of share groups, 1.2 KB for each partition of each group.  Without room, a "
         "group goes on with the partitions in which it has a state, and has no others until there is.",
         minimum=1024, unit="bytes", dynamic=True),
+    Key("kawal.share.ranges.max.bytes", ConfigType.LONG, 64 << 20,
+        "Memory for the records in flight of all share groups: 0.7 KB for each row of records in the "
+        "same state.  Without room, partitions with records in flight give out no others, and an "
+        "acknowledgement that leaves more rows is refused with COORDINATOR_NOT_AVAILABLE.",
+        minimum=1024, unit="bytes", dynamic=True),
     Key("errors.deadletterqueue.auto.create.topics.enable", ConfigType.BOOLEAN, False,
         "Create the dead-letter topic of a share group when its first letter is written.", dynamic=True),
     Key("errors.deadletterqueue.topic.name.prefix", ConfigType.STRING, "dlq.",

@@ -26,6 +26,7 @@ DIVIDED: Final = (
     "kawal.groups.max.bytes",
     "kawal.offsets.max.bytes",
     "kawal.share.states.max.bytes",
+    "kawal.share.ranges.max.bytes",
     "kawal.fetch.session.cache.bytes",
     "max.incremental.fetch.session.cache.slots",
     "queued.max.request.bytes",

@@ -75,6 +75,7 @@ class ShareKind:
                 layers.value("share.coordinator.snapshot.update.records.per.snapshot")
             ),
             kawal_share_states_max_bytes=self._metadata.config.kawal_share_states_max_bytes,
+            kawal_share_ranges_max_bytes=self._metadata.config.kawal_share_ranges_max_bytes,
         )
 
 

@@ -47,11 +47,20 @@ class ShareSnapshot:
 
     groups: list[ShareGroupState] = field(default_factory=list)
     left_out: int = 0
+    ranges_bytes: int = 0
+    """The memory of all records in flight."""
+    refused: int = 0
+    """The acknowledgements refused for lack of it, since the server's start."""
+    states_bytes: int = 0
+    """The memory of all share-partitions."""
 
     def steps(self, metadata: Metadata, groups: Groups, shares: Shares, clock: Clock, now_ms: int) -> Steps:
         """Fill the snapshot, yielding now and then; call it on the event loop."""
         with groups.step(now_ms) as coordinator:
             group_ids = sorted(coordinator.share(now_ms).groups)
+        table = shares.machine.table
+        self.ranges_bytes, self.refused = table.ranges.size_bytes, table.ranges.refused
+        self.states_bytes = table.size_bytes
         shown = group_ids[: metadata.config.kawal_metrics_share_groups_max]
         self.left_out = len(group_ids) - len(shown)
         done = 0

@@ -4,7 +4,9 @@ Behaviour: says what became of records that a member has acquired: accepted, rel
 or (v2) still in work; answered when that is durable.  Each partition is applied or refused on its own, and
 refused if the client may not read it.  Epoch -1 closes the share session and gives back the rest.
 Differences from Apache Kafka: more than a hundred outcomes in one partition are applied in parts; if a lock
-runs out in between, those before count although the answer has an error.
+runs out in between, those before count although the answer has an error.  While the memory for records in
+flight is full (kawal.share.ranges.max.bytes), an acknowledgement that leaves more rows of records in
+different states is refused with COORDINATOR_NOT_AVAILABLE.
 Version notes: v1 the first stable one; v2 renewals (KIP-1222) and the duration of locks.
 """
 

@@ -50,6 +50,19 @@ def share_families(snapshot: ShareSnapshot) -> Iterator[Metric]:
             oldest.add_metric([state.group], state.oldest_ms / 1000)
     yield from (under_way, oldest, members)
     yield GaugeMetricFamily(
+        "kawal_share_states_bytes", "Memory of the states of share groups.", value=snapshot.states_bytes
+    )
+    yield GaugeMetricFamily(
+        "kawal_share_ranges_bytes",
+        "Memory of the records in flight of all share groups.",
+        value=snapshot.ranges_bytes,
+    )
+    yield CounterMetricFamily(
+        "kawal_share_acknowledgements_refused",
+        "Acknowledgements refused because of the memory that records in flight take.",
+        value=snapshot.refused,
+    )
+    yield GaugeMetricFamily(
         "kawal_share_groups_without_metrics",
         "Share groups without metrics, beyond kawal.metrics.share.groups.max.",
         value=snapshot.left_out,

@@ -88,6 +88,7 @@ def check_memory(facts: Facts, config: Config) -> Iterator[Finding]:
         config.kawal_catalogue_max_bytes,
         config.kawal_producers_max_bytes,
         config.kawal_share_states_max_bytes,
+        config.kawal_share_ranges_max_bytes,
         config.kawal_tail_cache_bytes,
     )
     wanted = sum(max(0, bound) for bound in bounds)

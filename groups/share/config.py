@@ -18,6 +18,9 @@ class ShareConfig:
     kawal_share_states_max_bytes: int = 96 << 20
     """Memory for all share-partitions, without their records in flight."""
 
+    kawal_share_ranges_max_bytes: int = 64 << 20
+    """Memory for the records in flight of all share-partitions."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupConfig:

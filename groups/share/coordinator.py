@@ -276,11 +276,16 @@ class ShareCoordinator:
         """
         table = self._at(now_ms)
         share = table.known(key)
+        if table.ranges.holds_back(share.partition):
+            if portion is not None:
+                portion.is_full = True
+            return []
         start = share.partition.start
         acquired = share.partition.acquire(wish, table.limits(key.group_id), found, now_ms, portion)
         if share.partition.start > start:
             # What the log did not have made room for records beyond the window.
             table.note_freed(key)
+        table.ranges.recount(share)
         if acquired:
             table.counts_of(key.group_id).delivered(acquired)
         if acquired or found.later:
@@ -301,7 +306,8 @@ class ShareCoordinator:
         """
         table = self._at(now_ms)
         share = table.known(key)
-        change = share.partition.acknowledge(member_id, batches, table.limits(key.group_id), now_ms)
+        limits = table.limits(key.group_id)
+        change = share.partition.acknowledge(member_id, batches, limits, now_ms, table.ranges)
         table.store(share, change, answer)
 
     def release(
@@ -391,9 +397,4 @@ class ShareCoordinator:
 
     def move_log_start(self, key: ShareKey, offset: int, now_ms: int) -> None:
         """Forget what the log of a partition no longer has.  Raises: NotLoaded, GroupNotFound."""
-        table = self._at(now_ms)
-        partition = table.known(key).partition
-        start = partition.start
-        partition.move_log_start(offset)
-        if partition.start > start:
-            table.note_freed(key)
+        self._at(now_ms).move_log_start(key, offset)

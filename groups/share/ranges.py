@@ -102,6 +102,10 @@ class Ranges:
                     break
                 index += 1
 
+    def cuts_of(self, runs: Sequence[Run]) -> int:
+        """Return how many ranges more there would be if they were cut at the bounds of runs, as in `met`."""
+        return sum((part.first < run[0]) + (part.last > run[1]) for run, part in self.met(runs))
+
     def divide(self, runs: Sequence[Run]) -> list[tuple[Range, Event]]:
         """Cut at the bounds of all runs in one go; return the ranges that lie in them, with their events.
 

@@ -16,12 +16,13 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from groups.errors import InvalidRecordState, InvalidRequest
+from groups.errors import CoordinatorNotAvailable, InvalidRecordState, InvalidRequest
 from groups.share.acknowledgements import Acknowledgement, runs_of
 from groups.share.delivery import Limits, Portion, Wish
 from groups.share.first_free import FirstFree
 from groups.share.found import Acquired, Found, Later, report
 from groups.share.giving_up import archive, archiving, give_up
+from groups.share.range_room import RangeRoom
 from groups.share.ranges import Ranges
 from groups.share.record_range import Change, Facts, Range, Run, StoredRange
 from groups.share.states import Cause, Event, RecordState
@@ -215,12 +216,17 @@ class SharePartition:
     # --- acknowledging --------------------------------------------------------------------------------------
 
     def acknowledge(
-        self, member_id: str, batches: Sequence[Acknowledgement], limits: Limits, now_ms: int
+        self,
+        member_id: str,
+        batches: Sequence[Acknowledgement],
+        limits: Limits,
+        now_ms: int,
+        room: RangeRoom | None = None,
     ) -> Change | None:
         """Do what a member says of its records: all of it, or nothing. None: nothing is to be stored.
 
         What lies before the start is ignored.
-        Raises: InvalidRequest, InvalidRecordState.
+        Raises: InvalidRequest, InvalidRecordState; CoordinatorNotAvailable without room for more ranges.
         """
         start = self.start
         runs = [
@@ -230,6 +236,10 @@ class SharePartition:
             if run[1] >= start
         ]
         self._check(member_id, runs)
+        if room is not None and room.refuses(self._ranges, runs):
+            raise CoordinatorNotAvailable(
+                "no memory for more records in flight (kawal.share.ranges.max.bytes)"
+            )
         change = Change()
         if runs:
             renewed: list[tuple[int, int]] = []

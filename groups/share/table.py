@@ -11,6 +11,7 @@ from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator
 from groups.share.config import ShareConfig
 from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits
+from groups.share.range_room import RangeRoom
 from groups.share.record_range import Change
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import (
@@ -47,7 +48,7 @@ LEADER_EPOCH: Final = 0
 class Share:
     """One share-partition in the table, and how far its records have come."""
 
-    __slots__ = ("created_ms", "epoch", "home", "is_kept", "key", "partition", "timer", "updates")
+    __slots__ = ("counted", "created_ms", "epoch", "home", "is_kept", "key", "partition", "timer", "updates")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class Share:
         self.epoch = epoch
         self.updates = 0
         self.created_ms = created_ms
+        self.counted = 0  # its ranges, as RangeRoom knows them
         self.timer = TimerKey("lock", key.group_id, f"{key.topic_id.hex}-{key.partition}")
 
 
@@ -91,6 +93,7 @@ class ShareTable:
         self.shares: dict[ShareKey, Share] = {}
         self._by_home: dict[int, dict[ShareKey, Share]] = {}
         self._by_group: dict[str, dict[ShareKey, None]] = {}
+        self.ranges = RangeRoom(lambda: self.config.kawal_share_ranges_max_bytes)
         self.loaded: set[int] = set()
         # Those that another node leads: it stores what this node writes to them.
         self.elsewhere: Collection[int] = frozenset()
@@ -111,6 +114,11 @@ class ShareTable:
     def room(self) -> int:
         """The number of share-partitions for which there is memory yet."""
         return max(0, self.config.kawal_share_states_max_bytes // SHARE_BYTES - len(self.shares))
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory of all share-partitions, without their records in flight."""
+        return SHARE_BYTES * len(self.shares)
 
     def find(self, key: ShareKey) -> Share | None:
         """Return a share-partition, if it exists.
@@ -202,6 +210,7 @@ class ShareTable:
         elif known is not None and record.epoch == known.epoch:
             known.partition.replay(record.start, record.ranges)
             known.updates += 1
+            self.ranges.recount(known)
 
     # --- whole share-partitions -----------------------------------------------------------------------------
 
@@ -248,6 +257,7 @@ class ShareTable:
     def _set(self, key: ShareKey, share: Share | None) -> Share | None:
         before = self.shares.pop(key, None)
         if before is not None:
+            self.ranges.forget(before)
             del self._by_home[before.home][key]
             of_group = self._by_group.get(key.group_id, {})
             of_group.pop(key, None)
@@ -255,6 +265,7 @@ class ShareTable:
                 self._by_group.pop(key.group_id, None)
         if share is not None:
             self.shares[key] = share
+            self.ranges.recount(share)
             self._by_home.setdefault(share.home, {})[key] = share
             if not share.is_kept:
                 self._by_group.setdefault(key.group_id, {})[key] = None
@@ -270,6 +281,7 @@ class ShareTable:
     def store(self, share: Share, change: Change | None, answer: Answer, *, at_least_ms: int = 0) -> None:
         """Write a change; it counts, or is taken back, when the outcome is known."""
         self.arm(share, at_least_ms)
+        self.ranges.recount(share)
         if change is None:
             self.answer_after(share.home, answer)
             return
@@ -285,6 +297,7 @@ class ShareTable:
             if error is None:
                 self._settle(share, change)
             if self.shares.get(share.key) is share:
+                self.ranges.recount(share)
                 self._freed[share.key] = None
                 self.arm(share, at_least_ms=0 if error is None else now_ms + RETRY_MS)
             answer(ErrorCode.NONE if error is None else append_error(error))
@@ -320,6 +333,15 @@ class ShareTable:
             self._wall_ms(self.now_ms),
             partition.stored_ranges(),
         )
+
+    def move_log_start(self, key: ShareKey, offset: int) -> None:
+        """Forget what the log of a partition no longer has.  Raises: NotLoaded, GroupNotFound."""
+        share = self.known(key)
+        start = share.partition.start
+        share.partition.move_log_start(offset)
+        self.ranges.recount(share)
+        if share.partition.start > start:
+            self.note_freed(key)
 
     def answer_after(self, partition: int, answer: Answer) -> None:
         """Answer once all that was written to a partition so far is durable, maybe at once."""

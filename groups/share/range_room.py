@@ -1,0 +1,83 @@
+"""The memory of records in flight, in all share-partitions, and its limit.
+
+A group bounds the records in flight of each partition, but a client may have very many partitions, and leave
+every second record of each unsaid.  What takes memory are the ranges of records that are alike.  While all of
+them are at their limit (`kawal.share.ranges.max.bytes`)
+
+- a share-partition gives out records only if it has none in flight, or its first one is available: so each
+  group goes on, a few ranges at a time, however much others hold;
+- an acknowledgement that would cut a range is refused with COORDINATOR_NOT_AVAILABLE, unless it finishes the
+  first records of a partition: members that say of records what they are done with, in order, go on.
+
+What is stored is loaded, however much it is.  Kafka has no such limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from groups.share.record_range import Run
+from groups.share.states import Event, RecordState
+
+if TYPE_CHECKING:
+    from groups.share.ranges import Ranges
+    from groups.share.share_partition import SharePartition
+    from groups.share.table import Share
+
+RANGE_BYTES: Final = 700
+"""The memory of a range with its places in the tables of members and of locks, if each has a lock that ends
+at a moment of its own (measured); half as much if many end at once."""
+
+_ENDING: Final = frozenset({Event.ACCEPT, Event.GAP})
+
+
+class RangeRoom:
+    """The number of all ranges, brought up to date after each change of a share-partition."""
+
+    __slots__ = ("_limit_bytes", "count", "refused")
+
+    def __init__(self, limit_bytes: Callable[[], int]) -> None:
+        self._limit_bytes = limit_bytes
+        self.count = 0
+        self.refused = 0
+        """The acknowledgements that were refused so far for lack of memory."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory of all ranges."""
+        return self.count * RANGE_BYTES
+
+    @property
+    def is_full(self) -> bool:
+        """Whether they have all the memory that they may."""
+        return self.size_bytes >= self._limit_bytes()
+
+    def recount(self, share: Share) -> None:
+        """Take in what has become of a share-partition."""
+        count = len(share.partition.ranges)
+        self.count += count - share.counted
+        share.counted = count
+
+    def forget(self, share: Share) -> None:
+        """Leave out a share-partition that is not served any longer."""
+        self.count -= share.counted
+        share.counted = 0
+
+    def holds_back(self, partition: SharePartition) -> bool:
+        """Whether a share-partition is to give out no records now."""
+        if not self.is_full:
+            return False
+        first = next(iter(partition.ranges), None)
+        return first is not None and not (first.is_settled and first.facts.state == RecordState.AVAILABLE)
+
+    def refuses(self, ranges: Ranges, runs: Sequence[Run]) -> bool:
+        """Whether what a member says, in order, is refused; that is counted."""
+        if not runs or not self.is_full:
+            return False
+        cuts = ranges.cuts_of(runs)
+        ends = runs[0][0] == ranges.start and all(event in _ENDING for _, _, event in runs)
+        if not cuts or (cuts == 1 and ends):
+            return False
+        self.refused += 1
+        return True
