@@ -82,7 +82,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.max.partitions", INT, 200_000,
         "Most partitions of this node; creating more is answered with POLICY_VIOLATION.",
         minimum=1, unit="partitions", dynamic=True),
-    Key("kawal.catalogue.max.bytes", LONG, 201_326_592,
+    Key("kawal.catalogue.max.bytes", LONG, 268_435_456,
         "Memory for topics, settings, users, access rules and quotas: 1.5 KB each, and three times their "
         "texts; without room, what needs more is answered with POLICY_VIOLATION.",
         minimum=1 << 20, unit="bytes", dynamic=True),

@@ -237,16 +237,11 @@ class Reactor:
             self._door.accept(now_ms)
 
     def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> int:
-        """Serve the sockets of a level for so long, and at least one; return how long that took.
-
-        That is processor time: on a busy machine each client with short work would wait for all long work.
-        """
-        if not level:
-            return 0
+        """Serve the sockets of a level for so long of processor time, and at least one; return the time."""
+        took_ns = 0
         clock_ns = self._turns.clock_ns
         before_ns = clock_ns()
         ends_ns = before_ns + WAITING * share_ns
-        took_ns = 0
         while level:
             descriptor, mask = self._ready.first(level)
             transport = self._sockets.transports[descriptor]
