@@ -18,9 +18,8 @@ from wal.objects import ObjectReads
 from wal.remote import older_journals
 from wal.remote.formats import JournalMark, RemoteDamaged
 from wal.remote.journal import Journal, Put
-from wal.remote.journal_format import JournalObject, mark_of
+from wal.remote.journal_format import JournalObject
 from wal.remote.journal_scan import chunks
-from wal.remote.older_journals import OlderJournals
 
 SEEDS = int(os.environ.get("KAWAL_SIM_NODES_SEEDS", "6"))
 STEPS = 400
@@ -90,20 +89,6 @@ def test_acknowledgements_out_of_order_would_be_of_records_that_no_restore_finds
         return list(put.commits)
 
     monkeypatch.setattr(Journal, "done", done)
-    assert is_noticed(0)
-
-
-def test_a_fence_that_is_removed_would_let_a_request_that_hung_be_acknowledged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def keeps(
-        older: OlderJournals, key: str, size_bytes: int, since: JournalMark | None, *, epoch: int
-    ) -> bool:
-        del size_bytes
-        mark = mark_of(key, older._prefix)
-        return mark is not None and mark >= (since or JournalMark(epoch, 0))
-
-    monkeypatch.setattr(OlderJournals, "keeps", keeps)
     assert is_noticed(0)
 
 
