@@ -38,7 +38,7 @@ class Members:
 
     @property
     def known(self) -> list[Member]:
-        """What is known of each node, in the order of their numbers."""
+        """The nodes as they are known, in the order of their numbers."""
         return self._known[:]
 
     def is_there(self, number: int) -> bool:

@@ -58,7 +58,7 @@ class Reply(NamedTuple):
     """The last words of the node that is asked."""
 
     code: int
-    """What it thinks of the Hello."""
+    """Its verdict on the Hello."""
     cluster_id: str
     clock_ms: int
     """Its steady clock, a moment ago."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Seat(Protocol):
-    """What a server needs to know of its place."""
+    """The place of a server, as far as the server needs to know it."""
 
     @property
     def sockets(self) -> Sequence[socket.socket]:

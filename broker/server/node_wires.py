@@ -62,9 +62,9 @@ class Clocks(NamedTuple):
     """The steady clock of another machine beside this one's."""
 
     theirs_ms: int
-    """What it showed when it answered."""
+    """Its time when it answered."""
     own_ms: int
-    """What this one showed when the answer was here: later."""
+    """The time of this one when the answer was here: later."""
 
     def theirs(self, own_ms: int) -> int:
         """Return a moment of this machine's clock by the other one's: that moment, or a little before."""

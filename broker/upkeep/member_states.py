@@ -1,4 +1,4 @@
-"""What nodes of several machines know of each other, as KawalFollow carries it."""
+"""The knowledge of nodes of several machines about each other, as KawalFollow carries it."""
 
 from __future__ import annotations
 

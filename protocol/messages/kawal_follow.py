@@ -17,7 +17,7 @@ class MemberAddress:
 
 @struct
 class MemberState:
-    """What is known of a node of several machines: whether it is there, and where clients reach it."""
+    """The state of a node of several machines: whether it is there, and its addresses for clients."""
 
     is_there: bool = wire(Bool, default=False)
     addresses: list[MemberAddress] = wire(ArrayOf(MemberAddress))
@@ -59,4 +59,4 @@ class KawalFollowResponse:
     leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
     """The leader epochs of all nodes, in the order of their ids; -1 for one that has not told it."""
     members: list[MemberState] = wire(ArrayOf(MemberState), default=[])
-    """What the controller knows of the nodes of several machines."""
+    """The nodes of several machines, as the controller knows them."""
