@@ -1,4 +1,4 @@
-"""What clients are told while a node of several machines is away: as in Kafka, it is not there."""
+"""Clients are told that a node of several machines is away: as in Kafka, it is not there."""
 
 from __future__ import annotations
 

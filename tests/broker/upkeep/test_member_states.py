@@ -1,4 +1,4 @@
-"""What nodes know of each other goes over the wire as it is."""
+"""States of members go over the wire as they are."""
 
 from __future__ import annotations
 
