@@ -73,6 +73,8 @@ class Nodes:
         self.greeter = greeter
         self.cluster_id = cluster_id
         self._epochs = [NO_EPOCH] * count
+        self.answered: dict[int, int] = {}
+        """At the controller: the version of the catalogue up to which it has told each node itself."""
 
     @property
     def has_own_directory(self) -> bool:

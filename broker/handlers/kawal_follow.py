@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from crc32c import crc32c
+
 from broker.catalogue.catalogue_records import ProducerIdBlock, StreamIdsUsed, encode_record
 from broker.errors import RequestError
 from broker.loop.call import Call
@@ -26,9 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from broker.core import Broker
+    from wal.versions import VersionedEntry
 
 SETTLES_MS: Final = 1_000
 """The pause between two looks whether every change counts; a change that does ends it."""
+
+NOT_STORED: Final = -1
+"""The checksum of a record that is no longer stored by itself."""
 
 READ_BYTES: Final = 1 << 20
 """The records of one answer, but for the whole catalogue: about this much."""
@@ -51,7 +57,12 @@ def _whole(broker: Broker) -> WaitingSteps:
     known = list(broker.catalogue.snapshot())
     records: list[bytes] = []
     yield from in_thread(broker.scheduler.offload, lambda: records.extend(map(encode_record, known)))
-    return KawalFollowResponse(next_version=version, records=records, members=states_of(broker.nodes))
+    return KawalFollowResponse(
+        next_version=version,
+        newest=_newest_before(broker, version),
+        records=records,
+        members=states_of(broker.nodes),
+    )
 
 
 def _next(broker: Broker, call: Call[KawalFollowRequest]) -> WaitingSteps:
@@ -63,11 +74,14 @@ def _next(broker: Broker, call: Call[KawalFollowRequest]) -> WaitingSteps:
     ends_ms = call.received_ms + request.max_wait_ms
     while not _has_news(broker, request) and broker.clock.turn_ms < ends_ms and not broker.stopping:
         yield from _changed_or_late(broker, ends_ms)
-    if not log.first_version <= request.version <= log.next_version:
+    if not log.first_version <= request.version <= log.next_version or _has_others(broker, request):
         return KawalFollowResponse(error_code=ErrorCode.OFFSET_OUT_OF_RANGE, records=[])
     entries = log.read_versions(request.version, READ_BYTES)
+    next_version = entries[-1].version + 1 if entries else request.version
+    broker.nodes.answered[request.node_id] = next_version
     return KawalFollowResponse(
-        next_version=entries[-1].version + 1 if entries else request.version,
+        next_version=next_version,
+        newest=_checksum(entries[-1]) if entries else request.newest,
         records=[
             bytes(entry.opaque)
             for entry in entries
@@ -76,6 +90,29 @@ def _next(broker: Broker, call: Call[KawalFollowRequest]) -> WaitingSteps:
         leader_epochs=broker.nodes.epochs,
         members=states_of(broker.nodes),
     )
+
+
+def _has_others(broker: Broker, request: KawalFollowRequest) -> bool:
+    """Whether the node knows other records than this log has, of the versions before the one it names.
+
+    What this process has told it is not compared again: a frame with many records takes long to read.
+    """
+    if request.newest < 0 or broker.nodes.answered.get(request.node_id) == request.version:
+        return False
+    return _newest_before(broker, request.version) not in (NOT_STORED, request.newest)
+
+
+def _newest_before(broker: Broker, version: int) -> int:
+    """Return the checksum of the record before a version."""
+    log = broker.meta.log
+    if version <= log.first_version:
+        return NOT_STORED
+    return _checksum(log.read_versions(version - 1, 1)[0])
+
+
+def _checksum(entry: VersionedEntry) -> int:
+    checksum: int = crc32c(entry.opaque or b"")
+    return checksum
 
 
 def _has_news(broker: Broker, request: KawalFollowRequest) -> bool:

@@ -44,13 +44,13 @@ class CatalogueLink:
         assert not answer.error_code, answer
         self.records: list[bytes] = answer.records
         """The records that make up the catalogue of the start."""
-        self._version = answer.next_version
+        self._version, self._newest = answer.next_version, answer.newest
         note_states(nodes, answer.members)
 
     def begin(self, broker: Broker) -> Following:
         """Follow from now on."""
         self.records = []
-        return Following(broker, broker, self._nodes, self._version, self._lost)
+        return Following(broker, broker, self._nodes, self._version, self._lost, self._newest)
 
     def _lost(self, why: str) -> None:
         logger.error("%s: this node ends, and starts with the whole catalogue", why)

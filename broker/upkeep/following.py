@@ -106,9 +106,19 @@ class Following:
     """The conversation with the controller: what comes after the version that is known, again and again."""
 
     def __init__(
-        self, node: Follower, loop: Loop, nodes: Nodes, version: int, lost: Callable[[str], None]
+        self,
+        node: Follower,
+        loop: Loop,
+        nodes: Nodes,
+        version: int,
+        lost: Callable[[str], None],
+        newest: int = -1,
     ) -> None:
-        """Begin; `lost(why)` is called when the node cannot go on and must start anew."""
+        """Begin; `lost(why)` is called when the node cannot go on and must start anew.
+
+        `newest` is the checksum that came with the version.
+        """
+        self._newest = newest
         self._node, self._loop, self._nodes = node, loop, nodes
         self._lost = lost
         self.version = version
@@ -124,6 +134,7 @@ class Following:
                 self._dropped = self.version
             request = KawalFollowRequest(
                 version=self.version,
+                newest=self._newest,
                 max_wait_ms=WAIT_MS,
                 node_id=self._nodes.own_id,
                 dropped_version=self._dropped,
@@ -138,7 +149,7 @@ class Following:
         if answer is None or answer.error_code not in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE):
             self._loop.timers.add(self._loop.clock.turn_ms + RETRY_MS, self._ask)
         elif answer.error_code:
-            self._lost(f"the controller no longer has version {self.version} of the catalogue")
+            self._lost(f"the controller has no version {self.version} of the catalogue, or another one")
         else:
             self._nodes.note_epochs(answer.leader_epochs)
             note_states(self._nodes, answer.members)
@@ -152,7 +163,7 @@ class Following:
             self._loop.internal_errors.note(ErrorPlace.BACKGROUND, "the catalogue cannot be followed", error)
             self._lost("a change of the catalogue could not be carried out")
             return
-        self.version = answer.next_version
+        self.version, self._newest = answer.next_version, answer.newest
         self._reached()
         self._ask()
 

@@ -32,6 +32,8 @@ class KawalFollowRequest:
 
     version: int = wire(Int64, default=-1)
     """-1: records that make up the whole catalogue as it is now."""
+    newest: int = wire(Int64, default=-1)
+    """The `newest` of the answer that ended at `version`; -1: it is not known."""
     max_wait_ms: int = wire(Int32, default=0)
     node_id: int = wire(Int32, default=-1)
     dropped_version: int = wire(Int64, default=-1)
@@ -55,6 +57,9 @@ class KawalFollowResponse:
 
     error_code: int = wire(Int16, default=0)
     next_version: int = wire(Int64, default=-1)
+    newest: int = wire(Int64, default=-1)
+    """A checksum of the record before that version, by which the node tells later how far it has come: a
+    controller that was put back may have others of the same versions.  -1: it is no longer stored."""
     records: list[bytes] = wire(ArrayOf(Bytes))
     leader_epochs: list[int] = wire(ArrayOf(Int32), default=[])
     """The leader epochs of all nodes, in the order of their ids; -1 for one that has not told it."""

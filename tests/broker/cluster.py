@@ -61,11 +61,11 @@ class NodeGateway(Gateway):
 
     def _open(self) -> Broker:
         records, cluster_id = list[bytes](), ""
-        version = -1
+        version = newest = -1
         if self.number:
             answer = self.cluster.ask(0, KawalFollowRequest(version=-1), 0)
             assert not answer.error_code
-            records, version = answer.records, answer.next_version
+            records, version, newest = answer.records, answer.next_version, answer.newest
             cluster_id = self.cluster.nodes[0].broker.cluster_id
         self.link = Link(self.cluster, self.number)
         nodes = Nodes(
@@ -94,7 +94,7 @@ class NodeGateway(Gateway):
                 Absences(broker, nodes, broker.metadata_log.resume)
         if self.number:
             broker.clock.turn_ms = self.now_ms
-            self.following = Following(broker, broker, nodes, version, self.lost.append)
+            self.following = Following(broker, broker, nodes, version, self.lost.append, newest)
         return broker
 
     def _members(self) -> Members | None:

@@ -158,7 +158,7 @@ class NodeGateway(Gateway):
             members=Listeners(self.number, COUNT, {"PLAINTEXT": (self.name, 9092)}),
             cluster_id=cluster_id,
         )
-        self._version = answer.next_version
+        self._version, self._newest = answer.next_version, answer.newest
         return open_broker(
             self.disk,
             replace(self.config, node_id=self.number),
@@ -174,7 +174,7 @@ class NodeGateway(Gateway):
         self.net.gateways[self.name] = self
         self.broker.clock.turn_ms = self.now_ms
         if self.number:
-            Following(self.broker, self.broker, self.nodes, self._version, self.lost.append)
+            Following(self.broker, self.broker, self.nodes, self._version, self.lost.append, self._newest)
         else:
             Absences(self.broker, self.nodes, self.broker.metadata_log.resume)
 

@@ -10,7 +10,7 @@ from protocol.error_codes import ErrorCode
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.kawal_follow import KawalFollowRequest
 from tests.broker.cluster import Cluster
-from tests.broker.gateway import Gateway
+from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import create, creation
 from wal.memory_faults import failing
 
@@ -66,6 +66,31 @@ def test_a_node_that_is_too_far_behind_begins_anew() -> None:
         assert answer.error_code == ErrorCode.NONE
         log._state.segments.all[0].base_version = 1
     assert client.call(KawalFollowRequest(version=0), 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_node_that_knows_other_records_of_the_same_versions_begins_anew() -> None:
+    before, put_back = Gateway(), Gateway()
+    create(before.client(), "lost")
+    create(put_back.client(), "later")
+    known, others = (
+        peer_of(gateway).call(KawalFollowRequest(version=-1), 0) for gateway in (before, put_back)
+    )
+    assert (known.next_version, known.newest != others.newest) == (others.next_version, True)
+    node = peer_of(put_back)
+    told = KawalFollowRequest(version=known.next_version, newest=known.newest, node_id=2)
+    assert node.call(told, 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    own = KawalFollowRequest(version=others.next_version, newest=others.newest, node_id=2)
+    assert (node.call(own, 0).error_code, node.call(own, 0).newest) == (ErrorCode.NONE, others.newest)
+    create(put_back.client(), "next")
+    news = node.call(own, 0)
+    last = KawalFollowRequest(version=news.next_version, newest=news.newest, node_id=3)
+    assert (names(news), node.call(last, 0).error_code) == (["next"], ErrorCode.NONE)
+
+
+def peer_of(gateway: Gateway) -> Client:
+    client = gateway.client()
+    client.connection.from_peer = True
+    return client
 
 
 def test_a_follower_gives_no_catalogue() -> None:
