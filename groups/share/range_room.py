@@ -15,21 +15,38 @@ What is stored is loaded, however much it is.  Kafka has no such limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from groups.share.record_range import Run
 from groups.share.states import Event, RecordState
 
 if TYPE_CHECKING:
     from groups.share.ranges import Ranges
-    from groups.share.share_partition import SharePartition
-    from groups.share.table import Share
 
 RANGE_BYTES: Final = 700
 """The memory of a range with its places in the tables of members and of locks, if each has a lock that ends
 at a moment of its own (measured); half as much if many end at once."""
 
 _ENDING: Final = frozenset({Event.ACCEPT, Event.GAP})
+
+
+class Ranged(Protocol):
+    """A share-partition, as far as its ranges go."""
+
+    @property
+    def ranges(self) -> Ranges:
+        """Its ranges, in order."""
+
+
+class Counted(Protocol):
+    """A share-partition in the table."""
+
+    counted: int
+    """The ranges of it that are counted."""
+
+    @property
+    def partition(self) -> Ranged:
+        """The share-partition."""
 
 
 class RangeRoom:
@@ -53,18 +70,18 @@ class RangeRoom:
         """Whether they have all the memory that they may."""
         return self.size_bytes >= self._limit_bytes()
 
-    def recount(self, share: Share) -> None:
+    def recount(self, share: Counted) -> None:
         """Take in what has become of a share-partition."""
         count = len(share.partition.ranges)
         self.count += count - share.counted
         share.counted = count
 
-    def forget(self, share: Share) -> None:
+    def forget(self, share: Counted) -> None:
         """Leave out a share-partition that is not served any longer."""
         self.count -= share.counted
         share.counted = 0
 
-    def holds_back(self, partition: SharePartition) -> bool:
+    def holds_back(self, partition: Ranged) -> bool:
         """Whether a share-partition is to give out no records now."""
         if not self.is_full:
             return False

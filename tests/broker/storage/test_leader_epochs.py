@@ -15,7 +15,7 @@ from wal.stream import Stream
 class Epochs:
     """A partition with these epochs and 100 records."""
 
-    high_watermark = 100
+    counted_end = 100
 
     def __init__(self, *epochs: tuple[int, int], own: tuple[int, int] | None = None) -> None:
         self.least_epoch = -1 if own is None else own[0]
