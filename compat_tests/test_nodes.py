@@ -177,8 +177,6 @@ def test_a_node_that_does_not_belong_is_refused_with_a_sentence(nodes: NodesClus
     swapped = ",".join([nodes[1].bootstrap, nodes[0].bootstrap, nodes[2].bootstrap])
     said = run_node(nodes, tmp_path / "c", 2, kawal_cluster_nodes=swapped)
     assert f"the node at {nodes[1].bootstrap} is not node 0" in said
-    said = run_node(nodes, tmp_path / "d", 1, kawal_remote_store="s3://bucket/x")
-    assert "kawal.remote.store cannot be set with several nodes" in said
     assert not (tmp_path / "a" / "kawal.json").exists()
 
 

@@ -155,7 +155,7 @@ def test_a_batch_waits_until_enough_records_are_there(
     )
     with subprocess.Popen([KAWAL, "pipe", "run", str(job.file)], start_new_session=True) as running:
         try:
-            eventually(job.files, waiting_for="the first batch, which does not wait")
+            eventually(job.files, waiting_for="the first batch, which does not wait", within_seconds=150)
             for first in range(10, 50, 5):
                 produce_numbers(broker, topic, range(first, first + 5))
             eventually(lambda: len(numbers_of(job)) == 50, waiting_for="all batches")

@@ -205,7 +205,11 @@ def test_kafka_is_not_asked_for_what_it_does_not_know(broker: Broker, jobs: str)
 def test_a_group_with_very_many_ranges_is_shown_without_stopping_others(start_broker: StartBroker) -> None:
     limit_ms = max(TURN_MS, round(1000 * YARDSTICKS_OF_A_TURN * yardstick_seconds()))
     # Of many long turns the log has the first few alone: there is none before those that are judged.
-    broker = start_broker(group_share_max_partition_max_record_locks="10000", kawal_loop_turn_log_ms="60000")
+    broker = start_broker(
+        group_share_max_partition_max_record_locks="10000",
+        kawal_share_ranges_max_bytes=str(1 << 30),
+        kawal_loop_turn_log_ms="60000",
+    )
     configure(
         broker,
         GROUP,
