@@ -176,7 +176,7 @@ class RemoteCopy:
         self._told_waiting_ms: int | None = None
         self.counts = CopyCounts()
         journal.needs_cut = self._hurry
-        self._timer = self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
+        self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
 
     def numbers(self, now_ms: int) -> dict[str, int]:
         """Return the numbers for metrics; `lag_ms` is -1 before the first round."""
@@ -192,9 +192,8 @@ class RemoteCopy:
             **self.journal.numbers(),
         }
 
-    def _later(self, delay_ms: int) -> Timer:
-        self._timer = self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._begin)
-        return self._timer
+    def _later(self, delay_ms: int) -> None:
+        self._timer: Timer = self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._begin)
 
     def _hurry(self) -> None:
         """Begin the next round now, for what waits for its cut.  A store that is away is left alone."""

@@ -124,7 +124,9 @@ def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     execve answers EFAULT, and no better error, when the last page of the program's data could not be read
     just then.  One start in many thousands met it, on a machine with more to do than it has cores.
     """
-    for left in reversed(range(STARTS)):
+    left = STARTS
+    while True:
+        left -= 1
         try:
             return subprocess.Popen(
                 command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
@@ -133,4 +135,3 @@ def _started(command: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
             if error.errno != errno.EFAULT or not left:
                 raise
             time.sleep(1)
-    raise AssertionError("the last try has returned or raised")
