@@ -14,6 +14,7 @@ from protocol.record_writer import encode_batch, transaction_marker_batch
 from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create
 from wal.format import EntryKind
+from wal.hidden import Hidden
 from wal.log import VnodeLog
 from wal.stream_producers import ProducerStamp
 from wal.versions import FrameRef
@@ -153,3 +154,21 @@ def test_an_end_does_not_go_back_to_the_beginning_of_an_extent(monkeypatch: pyte
     committed(log, streams[0])
     gateway.settle()
     assert tail.data_end() == log.next_version
+
+
+def test_a_transaction_that_was_hidden_after_a_crash_is_as_undecided_once_it_is_shown() -> None:
+    gateway, log, owners, streams = wide(1)
+    start = log.next_version
+    begun(log, streams[0])
+    gateway.settle()
+    hidden = Hidden()
+    hidden.version = start
+    hidden.add(streams[0], 0, 100)
+    log._state.hidden = hidden
+    tail = VnodeTail(log, owners)
+    assert tail.data_end() <= start
+    log.show_replayed()
+    assert tail.data_end() <= start, "the transaction is still open"
+    committed(log, streams[0])
+    gateway.settle()
+    assert tail.data_end() > start
