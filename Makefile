@@ -29,6 +29,7 @@ DEVELOP := $(VENV)/.installed-for-development
 FOR_DEMO := $(VENV)/.installed-for-demo
 SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
+SAFE_STORE := .cache/versitygw/versitygw
 UNSAFE_STORE := .cache/s3proxy/.fetched
 
 .PHONY: help dist lowest clients vendored screenshots run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
@@ -43,7 +44,7 @@ run: $(RUNTIME) ## Serve Kafka clients on 127.0.0.1:9092 with data in ./data (LI
 test: ## Run every check and test: check, then real clients and Spark against the gateway
 	@# All at once and before all else: two installations by apt-get at the same time would shut each other out.
 	@.ci/need venv java mvn kcat go npm node_api.h cargo gcc g++ pkg-config zstd.h ssl.h chromium
-	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(UNSAFE_STORE) clients
+	@$(MAKE) --jobs=3 $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) clients
 	@$(MAKE) check
 	@$(MAKE) compat
 
@@ -87,7 +88,7 @@ imports: $(DEVELOP)
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)
 
-compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(UNSAFE_STORE) clients ## Run the compat tests against the gateway
+compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat chromium
 	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile $(ARGS)
 
@@ -151,6 +152,12 @@ $(KAFKA_JARS): compat_tests/kafka-pom.xml
 	@echo "fetching Apache Kafka into $(@D)"
 	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
 	@touch $@
+
+$(SAFE_STORE): compat_tests/versitygw/go.mod compat_tests/versitygw/go.sum
+	@.ci/need go
+	@echo "building versitygw, an object store (it takes some minutes)"
+	@mkdir -p $(@D)
+	@cd compat_tests/versitygw && go build -o $(CURDIR)/$@ github.com/versity/versitygw/cmd/versitygw
 
 $(UNSAFE_STORE): compat_tests/s3proxy-pom.xml
 	@.ci/need java mvn

@@ -1,4 +1,8 @@
-"""SeaweedFS as the object store under test, as pip installs it, and what readers see in it."""
+"""The object stores under test, each a process, and what readers see in them.
+
+versitygw keeps its files in a folder, and starts in half a second. SeaweedFS is one that people run; it takes
+seconds to start, and 6 to 20 more for the race by which the gateway judges a store.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from compat_tests.broker import HOST, free_port
+from compat_tests.java import REPOSITORY
 from compat_tests.process import ServerProcess
 from compat_tests.waiting import eventually
 
 WEED = str(Path(sys.executable).with_name("weed"))
+VERSITYGW = REPOSITORY / ".cache" / "versitygw" / "versitygw"
 KEYS = {"AWS_ACCESS_KEY_ID": "kawal", "AWS_SECRET_ACCESS_KEY": "kawal-secret"}
 BUCKET = "lake"
 GRPC_ABOVE = 10_000
+"""How far above each of SeaweedFS's ports another one is, for its parts among each other."""
 
 IDENTITIES = {
     "identities": [
@@ -37,21 +44,13 @@ IDENTITIES = {
 class ObjectStore:
     """One server with its data in `folder`, and a bucket in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_seaweedfs: bool = False) -> None:
         folder.mkdir(parents=True)
-        (folder / "s3.json").write_text(json.dumps(IDENTITIES))
         self._folder = folder
-        self._port, *others = (free_port_pair() for _ in range(4))
-        ports = dict(zip(("master", "volume", "filer"), others, strict=True))
-        self._command = [
-            *(WEED, "server", f"-dir={folder}", f"-ip={HOST}", f"-ip.bind={HOST}", "-volume.max=100"),
-            *(f"-{name}.port={port}" for name, port in ports.items()),
-            *("-filer", "-s3", f"-s3.port={self._port}", f"-s3.config={folder / 's3.json'}"),
-            # Their ports are fixed ones: two stores at once would both want them.
-            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
-            # It takes no more writes at 1 % of the disk, which are gigabytes of a large one.
-            "-volume.minFreeSpace=64MiB",
-        ]
+        if is_seaweedfs:
+            self._port, self._command = seaweedfs(folder)
+        else:
+            self._port, self._command = versitygw(folder)
         self._process: ServerProcess | None = None
 
     @property
@@ -61,7 +60,7 @@ class ObjectStore:
 
     def restart(self) -> None:
         """Start, and wait until the bucket is there."""
-        self._process = ServerProcess(self._command, log_path=self._folder / "weed.log", environment={})
+        self._process = ServerProcess(self._command, log_path=self._folder / "store.log", environment={})
         eventually(self._has_bucket, waiting_for="the object store", within_seconds=90)
 
     def kill(self) -> None:
@@ -138,6 +137,30 @@ class ObjectStore:
         return int(DeltaTable(address, storage_options=options).to_pyarrow_table().num_rows)
 
 
+def versitygw(folder: Path) -> tuple[int, list[str]]:
+    """Return a port, and the command that serves `folder` there."""
+    port = free_port()
+    (folder / "files").mkdir()
+    keys = (f"--access={KEYS['AWS_ACCESS_KEY_ID']}", f"--secret={KEYS['AWS_SECRET_ACCESS_KEY']}")
+    return port, [str(VERSITYGW), *keys, f"--port={HOST}:{port}", "posix", str(folder / "files")]
+
+
+def seaweedfs(folder: Path) -> tuple[int, list[str]]:
+    """Return a port, and the command that serves `folder` there."""
+    (folder / "s3.json").write_text(json.dumps(IDENTITIES))
+    port, *others = (free_port_pair() for _ in range(4))
+    ports = dict(zip(("master", "volume", "filer"), others, strict=True))
+    return port, [
+        *(WEED, "server", f"-dir={folder}", f"-ip={HOST}", f"-ip.bind={HOST}", "-volume.max=100"),
+        *(f"-{name}.port={number}" for name, number in ports.items()),
+        *("-filer", "-s3", f"-s3.port={port}", f"-s3.config={folder / 's3.json'}"),
+        # Their ports are fixed ones: two stores at once would both want them.
+        *("-s3.port.iceberg=0", "-s3.port.lance=0"),
+        # It takes no more writes at 1 % of the disk, which are gigabytes of a large one.
+        "-volume.minFreeSpace=64MiB",
+    ]
+
+
 def free_port_pair() -> int:
     """Return a free port above which, by GRPC_ABOVE, another is free, where the server's parts meet."""
     while True:
@@ -152,10 +175,10 @@ def free_port_pair() -> int:
 
 
 @contextmanager
-def object_store(folder: Path, *, starts: bool = True) -> Iterator[ObjectStore]:
+def object_store(folder: Path, *, starts: bool = True, is_seaweedfs: bool = False) -> Iterator[ObjectStore]:
     """Run a store for the block, whose keys are in the environment meanwhile; it may be started later."""
     before = {name: os.environ.get(name) for name in KEYS}
-    store = ObjectStore(folder)
+    store = ObjectStore(folder, is_seaweedfs=is_seaweedfs)
     os.environ.update(KEYS)
     try:
         if starts:

@@ -39,7 +39,7 @@ PARTITIONS = 2
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """Run one store for all tests: it is not to be trusted in its first half minute."""
+    """Run one store for all tests."""
     with object_store(tmp_path_factory.mktemp("store") / "store") as running:
         yield running
 

@@ -36,7 +36,7 @@ WAITING = 200
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """Run one store for all tests, as it is slow in its first half minute."""
+    """Run one store for all tests."""
     with object_store(tmp_path_factory.mktemp("store") / "store") as found:
         yield found
 

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.timeout(600, method="signal")]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with object_store(tmp_path_factory.mktemp("store") / "weed") as started:
+    with object_store(tmp_path_factory.mktemp("store") / "weed", is_seaweedfs=True) as started:
         yield started
 
 

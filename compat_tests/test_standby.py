@@ -117,7 +117,7 @@ def standby(folder: Path, broker: KawalBroker, port: int) -> Iterator[ServerProc
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    """Run one store for all tests, as it is slow in its first half minute."""
+    """Run one store for all tests."""
     with object_store(tmp_path_factory.mktemp("store") / "store") as found:
         yield found
 
@@ -143,7 +143,7 @@ def test_clients_go_on_with_the_standby_and_all_that_was_acknowledged_is_there(
     try:
         writer.write(1_000, within_seconds=ROUNDS_WITHIN_SECONDS)
         with standby(tmp_path / "standby", broker, port) as second:
-            eventually(lambda: "follows" in second.tail(), waiting_for="the standby", within_seconds=60)
+            eventually(lambda: "follows" in second.tail(), waiting_for="the standby", within_seconds=150)
             writer.write(3_000)
             os.kill(broker.process.pid, how)
             writer.write(3_000)

@@ -28,8 +28,10 @@ def probe(store: ObjectStore, tag: str) -> None:
     for number in range(ROUNDS):
         key = f"probe/{tag}-{number}"
         try:
-            etag = _race(store, key, ObjectExists, partial(store.create, key))
-            _race(store, key, ObjectChanged, partial(_replace, store, key, etag))
+            etag = _race(store, key, ObjectExists, partial(store.create, key), b"created")
+            # Other bytes than those that are there: the etag of many stores is a checksum of the bytes, and a
+            # racer that wrote the same ones again would leave the etag by which the next one then wins, too.
+            _race(store, key, ObjectChanged, partial(_replace, store, key, etag), b"replaced")
         finally:
             with suppress(Exception):
                 store.remove(key)
@@ -39,29 +41,27 @@ def _replace(store: ObjectStore, key: str, etag: str, data: bytes) -> str:
     return store.replace(key, data, etag)
 
 
-def _race(store: ObjectStore, key: str, lost: type[Exception], write: Callable[[bytes], str]) -> str:
+def _race(
+    store: ObjectStore, key: str, lost: type[Exception], write: Callable[[bytes], str], what: bytes
+) -> str:
     """Let all racers write at the same moment; return the etag of the one that won."""
     barrier = Barrier(RACERS)
 
     def run(racer: int) -> tuple[int, str] | None:
         barrier.wait()
         try:
-            return racer, write(_bytes_of(racer))
+            return racer, write(b"%s by racer %d" % (what, racer))
         except lost:
             return None
 
     with ThreadPoolExecutor(RACERS) as pool:
         winners = [result for result in pool.map(run, range(RACERS)) if result is not None]
     found = store.read(key)
-    if len(winners) != 1 or found.data != _bytes_of(winners[0][0]):
-        what = "create one object" if lost is ObjectExists else "replace one object by the same etag"
+    if len(winners) != 1 or found.data != b"%s by racer %d" % (what, winners[0][0]):
+        could = "create one object" if lost is ObjectExists else "replace one object by the same etag"
         raise StoreRefuses(
             f"{store.name}: its conditional writes are not atomic: {len(winners)} of {RACERS} writers at once"
-            f" could {what}; two gateways could both write a log, and acknowledged records of one would be"
+            f" could {could}; two gateways could both write a log, and acknowledged records of one would be"
             " lost: use another store, or a newer version of this one"
         )
     return found.etag
-
-
-def _bytes_of(racer: int) -> bytes:
-    return b"racer %d" % racer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import md5
 from threading import Lock
 
 import pytest
@@ -56,6 +57,27 @@ def test_a_store_with_one_winner_passes_and_is_left_as_it_was() -> None:
     probe(Locked(store), "run-1")
     assert not store.objects
     assert sum(call.kind == "remove" for call in store.calls) == ROUNDS
+
+
+def test_a_store_whose_etags_are_checksums_of_the_bytes_passes_each_time() -> None:
+    class ByContent(MemoryObjects):
+        """Gives the same etag to the same bytes, as S3 does."""
+
+        def create(self, key: str, data: Buffer) -> str:
+            super().create(key, data)
+            return self._by_content(key, data)
+
+        def replace(self, key: str, data: Buffer, etag: str) -> str:
+            super().replace(key, data, etag)
+            return self._by_content(key, data)
+
+        def _by_content(self, key: str, data: Buffer) -> str:
+            etag = md5(data, usedforsecurity=False).hexdigest()
+            self.objects[key] = self.objects[key]._replace(etag=etag)
+            return etag
+
+    for number in range(20):
+        probe(Locked(ByContent()), f"run-{number}")
 
 
 def test_a_store_where_all_creations_succeed_is_refused_with_what_would_be_lost() -> None:
