@@ -16,6 +16,7 @@ from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.spark import spark_session
+from compat_tests.waiting import eventually
 from pipeline.job_file import load
 from pipeline.report import JsonReport
 from pipeline.run import run_job
@@ -41,7 +42,7 @@ mode = "json"
 columns = "n int not null"
 """
 
-DEADLINE_SECONDS = float(os.environ.get("PIPELINE_JOB_SECONDS", "120"))
+DEADLINE_SECONDS = float(os.environ.get("PIPELINE_JOB_SECONDS", "150"))
 """A run takes 10 s on two idle cores; beside other tests it may take a minute, beside other rigs several."""
 
 
@@ -119,6 +120,10 @@ class PipelineJob:
             spark_session().read.parquet(str(self.folder / "lake" / "t_bad")).orderBy("partition", "offset")
         )
         return [(row.offset, bytes(row.value), row.reason) for row in table.collect()]
+
+    def wait_for_first_batch(self) -> None:
+        """Wait for files in the table: of a job that is started, in a machine's worst minute."""
+        eventually(self.files, waiting_for="the first batch", within_seconds=DEADLINE_SECONDS)
 
     def files(self) -> dict[str, int]:
         """Return every file of the table and the quarantine with the time it was written."""

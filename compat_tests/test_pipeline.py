@@ -17,11 +17,19 @@ from confluent_kafka.admin import AdminClient
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic
 from compat_tests.kawal_broker import KAWAL
-from compat_tests.pipeline_jobs import JSON_SCHEMA, PipelineJob, produce_numbers, produce_values
+from compat_tests.pipeline_jobs import (
+    DEADLINE_SECONDS,
+    JSON_SCHEMA,
+    PipelineJob,
+    produce_numbers,
+    produce_values,
+)
 from compat_tests.waiting import eventually
 from pipeline.audit_report import audit_job
 from pipeline.errors import BadRowsError
 from pipeline.job_file import load
+
+pytestmark = pytest.mark.timeout(600, method="signal")
 
 KILLED = -signal.SIGKILL
 BAD = [(0, b"junk"), (1, b'{"n":"one"}'), (0, None)]
@@ -197,10 +205,12 @@ def test_a_job_with_an_interval_lands_as_records_come_until_it_is_stopped(
     command = [KAWAL, "pipe", "run", str(job.file), "--log", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         try:
-            eventually(job.files, waiting_for="the first batch")
+            job.wait_for_first_batch()
             produce_numbers(broker, topic, range(10, 20))
             eventually(
-                lambda: len(list((tmp_path / "lake/t").glob("batch=*"))) > 1, waiting_for="the second batch"
+                lambda: len(list((tmp_path / "lake/t").glob("batch=*"))) > 1,
+                waiting_for="the second batch",
+                within_seconds=DEADLINE_SECONDS,
             )
             assert job.run().code == 4, "a job runs once at a time"
             running.terminate()

@@ -16,10 +16,19 @@ from confluent_kafka.admin import AdminClient
 from compat_tests.broker import Broker
 from compat_tests.conftest import MakeTopic, StartBroker
 from compat_tests.kawal_broker import KAWAL
-from compat_tests.pipeline_jobs import JSON_SCHEMA, PipelineJob, produce_numbers, produce_values, run
+from compat_tests.pipeline_jobs import (
+    DEADLINE_SECONDS,
+    JSON_SCHEMA,
+    PipelineJob,
+    produce_numbers,
+    produce_values,
+    run,
+)
 from compat_tests.topics import create_topic, delete_topic, grow_topic
 from compat_tests.waiting import eventually
 from pipeline.errors import LedgerError, SourceError
+
+pytestmark = pytest.mark.timeout(600, method="signal")
 
 
 def numbers_of(job: PipelineJob) -> list[int]:
@@ -129,7 +138,7 @@ def test_a_signal_to_the_whole_process_group_ends_a_run_without_tracebacks(
         start_new_session=True,
     ) as running:
         try:
-            eventually(job.files, waiting_for="the first batch")
+            job.wait_for_first_batch()
             os.killpg(running.pid, signal.SIGTERM)
             out, err = running.communicate(timeout=90)
         finally:
@@ -155,10 +164,12 @@ def test_a_batch_waits_until_enough_records_are_there(
     )
     with subprocess.Popen([KAWAL, "pipe", "run", str(job.file)], start_new_session=True) as running:
         try:
-            eventually(job.files, waiting_for="the first batch, which does not wait", within_seconds=150)
+            job.wait_for_first_batch()
             for first in range(10, 50, 5):
                 produce_numbers(broker, topic, range(first, first + 5))
-            eventually(lambda: len(numbers_of(job)) == 50, waiting_for="all batches")
+            eventually(
+                lambda: len(numbers_of(job)) == 50, waiting_for="all batches", within_seconds=DEADLINE_SECONDS
+            )
             running.terminate()
             running.wait(timeout=90)
         finally:
@@ -188,17 +199,19 @@ def test_a_broker_that_is_away_is_said_and_the_job_goes_on_when_it_is_back(
             return [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
 
         try:
-            eventually(job.files, waiting_for="the first batch")
+            job.wait_for_first_batch()
             own.kill()
             eventually(
                 lambda: [event for event in events() if event.get("away_since_ms")],
                 waiting_for="a progress line that says so",
+                within_seconds=DEADLINE_SECONDS,
             )
             own.restart()
             produce_numbers(own, topic, range(10, 20))
             eventually(
                 lambda: len([event for event in events() if event["event"] == "batch"]) > 1,
                 waiting_for="the second batch",
+                within_seconds=DEADLINE_SECONDS,
             )
             running.terminate()
             running.wait(timeout=90)
