@@ -52,7 +52,7 @@ from tests.groups.memory_check import check_memory
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
 
-CHECKED_EACH_TIME = 200
+CHECKED_EACH_TIME = 40
 """The groups and offsets up to which what is counted is checked after each step."""
 
 
