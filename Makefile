@@ -90,7 +90,7 @@ unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 
 compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat chromium
-	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile $(ARGS)
+	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile --durations=40 --durations-min=15 $(ARGS)
 
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients
