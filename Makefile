@@ -31,6 +31,9 @@ SPARK_JARS := .jars/.fetched
 KAFKA_JARS := .cache/kafka/.fetched
 SAFE_STORE := .cache/versitygw/versitygw
 UNSAFE_STORE := .cache/s3proxy/.fetched
+# Spark starts in half the processor time with the archive of its classes that `kawal pipe warm` makes.
+WARM := .cache/kawal/.warm
+WITH_WARM := XDG_CACHE_HOME=$(CURDIR)/.cache
 
 .PHONY: help dist lowest clients vendored screenshots run test check demo bench reliability differential test-on-kafka format format-check lint types imports unit compat jars clean
 
@@ -88,9 +91,9 @@ imports: $(DEVELOP)
 unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 	$(BIN)/pytest --numprocesses=$(UNIT_WORKERS) --dist=worksteal $(ARGS)
 
-compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) clients ## Run the compat tests against the gateway
+compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) $(WARM) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat chromium
-	$(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile --durations=40 --durations-min=15 $(ARGS)
+	$(WITH_WARM) $(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile --durations=40 --durations-min=15 $(ARGS)
 
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients
@@ -151,6 +154,13 @@ $(KAFKA_JARS): compat_tests/kafka-pom.xml
 	@rm -rf $(@D)
 	@echo "fetching Apache Kafka into $(@D)"
 	@$(MVN) --file $< dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
+
+$(WARM): $(DEVELOP) $(SPARK_JARS)
+	@.ci/need java
+	@rm -rf $(@D)
+	@echo "making the archive of Spark's classes in $(@D)"
+	@$(WITH_WARM) $(BIN)/kawal pipe warm >/dev/null
 	@touch $@
 
 $(SAFE_STORE): compat_tests/versitygw/go.mod compat_tests/versitygw/go.sum

@@ -12,6 +12,9 @@ from typing import Any
 from compat_tests.broker import Broker
 from compat_tests.java import SPARK_JARS
 from compat_tests.object_store import KEYS
+from pipeline.class_archive import archive_for
+from pipeline.jars import find_jars
+from pipeline.session import find_java
 
 DRIVER_OPTIONS = "-XX:TieredStopAtLevel=1 -Xss16m -Dlog4j2.level=ERROR"
 """The first compiler only: it halves the start. Deep stacks: stopping a query unwinds through Python."""
@@ -27,9 +30,11 @@ def spark_session() -> Any:
     assert len(jars) == 4, f"the four connector jars are not in {SPARK_JARS}: run 'make jars'"
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_SUBMIT_ARGS"] = (
-        f'--driver-memory 1g --driver-java-options "{DRIVER_OPTIONS}" pyspark-shell'
-    )
+    options = DRIVER_OPTIONS
+    archive = archive_for(find_java(os.environ), find_jars(os.environ), os.environ)
+    if archive is not None:
+        options += f" -XX:SharedArchiveFile={archive} -Xshare:auto"
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-memory 1g --driver-java-options "{options}" pyspark-shell'
     from pyspark.sql import SparkSession
 
     # Python that Spark starts for a data source has the environment with which Java was started.
