@@ -147,7 +147,7 @@ def _check_directory(store: Store, nodes: Nodes) -> None:
 
 
 def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int) -> None:
-    """Make what a new directory lacks, and remove what a crash has left.
+    """Make what a new directory lacks.
 
     Raises: StoreError, if there is something that so many nodes cannot serve.
     """
@@ -156,7 +156,6 @@ def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes
     if DEFAULT_DATABASE not in catalogue.databases:
         _refuse_to_lose(store)
         _create_default_database(store, catalogue, config, nodes, now_ms)
-    _remove_leftovers(store, catalogue, now_ms)
 
 
 def _new_identity(config: Config, nodes: Nodes, random: Random) -> StoreIdentity:
@@ -249,17 +248,20 @@ def _add_users(
             added(user)
 
 
-def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
-    """Remove what a crash left of databases that were dropped, or created but never recorded.
+def _remove_leftovers(store: Store, catalogue: Catalogue, nodes: Nodes, now_ms: int) -> None:
+    """Remove what is left of databases that were dropped, as while a node was away, or never recorded.
 
-    A directory that no record knows is removed only if it holds no records, as the catalogue may have been
-    restored from a backup.
+    Where several nodes have directories, the catalogue names a dropped one until each has told that it has
+    nothing of it (broker/catalogue/database_removals.py).  A directory that no record knows is removed only
+    if it holds no records, as the catalogue may have been restored from a backup.
     """
+    if not (nodes.is_controller or nodes.has_own_directory):
+        return
     removed: list[CatalogueRecord] = []
     for directory in tuple(catalogue.databases.dropped):
         store.remove_database(directory)
         removed.append(DirectoryRemoved(directory=directory))
-    if removed:
+    if removed and not (nodes.has_own_directory and nodes.count > 1):
         _record(store, catalogue, removed, now_ms)
     known = {database.directory for database in catalogue.databases.values()}
     for directory in sorted(store.databases() - known):
@@ -278,6 +280,7 @@ def _remove_leftovers(store: Store, catalogue: Catalogue, now_ms: int) -> None:
 def _open_databases(
     store: Store, catalogue: Catalogue, config: Config, nodes: Nodes, now_ms: int, wall_ms: int
 ) -> dict[str, list[Vnode]]:
+    _remove_leftovers(store, catalogue, nodes, now_ms)
     databases = catalogue.databases.values()
     led = {database.name: nodes.led(database.vnode_count) for database in databases}
     count = sum(map(len, led.values()))

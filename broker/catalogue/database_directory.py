@@ -19,10 +19,10 @@ from broker.catalogue.catalogue_records import (
     DatabaseConfigs,
     DatabaseCreated,
     DatabaseDropped,
-    DirectoryRemoved,
     VnodesAdded,
 )
 from broker.catalogue.database_jobs import Done, MakeJob, RemoveJob, SplitJob, vnodes_made_by
+from broker.catalogue.database_removals import DatabaseRemovals
 from broker.catalogue.databases import (
     DEFAULT_DATABASE,
     VNODES_MAX,
@@ -55,9 +55,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kawal.databases")
 
-RETRY_MS = 60_000
-"""The pause after a directory could not be removed, or its removal not be recorded."""
-
 
 class DatabaseDirectory:
     """All databases of the node over the store that keeps them."""
@@ -81,8 +78,7 @@ class DatabaseDirectory:
         # Directories whose record was lost with the catalogue's log: until the log has been verified against
         # the disk, the next start may still find the record.
         self._doubtful: list[Job] = []
-        # Vnodes of dropped databases that still have jobs in flight, by directory.
-        self._closing: dict[str, list[Vnode]] = {}
+        self.removals = DatabaseRemovals(metadata, loop, store, vnodes)
 
     # --- what clients ask for --------------------------------------------------------------------------
 
@@ -241,30 +237,18 @@ class DatabaseDirectory:
     def _dropped(self, database: Database) -> None:
         vnodes = self._vnodes.remove(database.name)
         self._metadata.topics.forget_vnodes(vnodes)
-        self._closing[database.directory] = vnodes
-
-    def _close_idle(self, now_ms: int) -> None:
-        """Release the logs of dropped databases that have no more work in threads."""
-        for directory, vnodes in tuple(self._closing.items()):
-            if any(vnode.busy for vnode in vnodes):
-                continue
-            del self._closing[directory]
-            for vnode in vnodes:
-                vnode.abandon()
-                vnode.settle(self._loop.internal_errors, now_ms)
-            if self._metadata.nodes.has_own_directory or self._metadata.nodes.is_controller:
-                self._jobs.append(RemoveJob(self._store, directory))
+        self.removals.dropped(database.directory, vnodes)
 
     # --- disk work -------------------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
         """True while there is work that is not done."""
-        return bool(self._running or self._jobs or self._closing)
+        return bool(self._running or self._jobs or self.removals.busy)
 
     def take_jobs(self, now_ms: int) -> list[Job]:
         """Return the work that can begin now."""
-        self._close_idle(now_ms)
+        self._jobs += self.removals.take_jobs(now_ms)
         if self._doubtful and self._vnodes.meta.log.state == "OPEN":
             self._jobs += self._doubtful
             self._doubtful.clear()
@@ -284,7 +268,7 @@ class DatabaseDirectory:
         elif isinstance(job, SplitJob):
             self._split(job, error, now_ms)
         elif isinstance(job, RemoveJob):
-            self._removed(job, error, now_ms)
+            self.removals.job_done(job, error, now_ms)
 
     def _made(self, job: MakeJob, error: Exception | None, now_ms: int) -> None:
         name, recording = job.record.name, self._metadata.metadata_log
@@ -371,25 +355,3 @@ class DatabaseDirectory:
         # The server's configuration may have changed since the logs were opened, and all shares are smaller.
         for database in self._databases.values():
             self.configure_logs(database)
-
-    def _removed(self, job: RemoveJob, error: Exception | None, now_ms: int) -> None:
-        if error is not None:
-            logger.error("the directory %s of a dropped database is removed later: %s", job.directory, error)
-            job.failed = True
-            self._again(job, now_ms)
-        elif (
-            not job.failed and job.directory in self._databases.dropped and self._metadata.nodes.is_controller
-        ):
-            try:
-                self._metadata.metadata_log.append(DirectoryRemoved(directory=job.directory), now_ms)
-            except RequestError as refusal:
-                logger.warning("the removal of directory %s is recorded later: %s", job.directory, refusal)
-                self._again(job, now_ms)
-            else:
-                self._metadata.metadata_log.when_durable(
-                    lambda lost: self._again(job, now_ms) if lost is not None else None, now_ms
-                )
-
-    def _again(self, job: RemoveJob, now_ms: int) -> None:
-        """Schedule another try to remove the directory, or to record that; a start tries it, too."""
-        self._loop.timers.add(now_ms + RETRY_MS, lambda _now_ms: self._jobs.append(job))

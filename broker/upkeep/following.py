@@ -124,13 +124,13 @@ class Following:
         self.version = version
         """The version of the catalogue's log up to which its records count here."""
         self._reached()
-        # The version before which no deleted topic has streams here.
+        # The version before which no deleted topic has streams here, and no dropped database a directory.
         self._dropped = -1
         self._ask()
 
     def _ask(self, _now_ms: int = 0) -> None:
         if not self._loop.stopping:
-            if not self._node.topics.has_undropped:
+            if not (self._node.topics.has_undropped or self._node.databases.removals.has_some_here):
                 self._dropped = self.version
             request = KawalFollowRequest(
                 version=self.version,

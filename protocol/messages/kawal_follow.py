@@ -37,7 +37,7 @@ class KawalFollowRequest:
     max_wait_ms: int = wire(Int32, default=0)
     node_id: int = wire(Int32, default=-1)
     dropped_version: int = wire(Int64, default=-1)
-    """The version before which all topics were deleted whose streams are gone from the node's logs."""
+    """The version before which all topics and databases were deleted of which the node has nothing left."""
     next_stream: int = wire(Int64, default=0)
     """Above every stream in the node's logs, which may know more than the catalogue after a repair."""
     next_producer_id: int = wire(Int64, default=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.catalogue.deleted_elsewhere import DeletedElsewhere
+from broker.catalogue.members import Members
 from broker.catalogue.nodes import Nodes
 
 
@@ -41,3 +42,21 @@ def test_a_node_that_has_started_again_counts_anew() -> None:
     assert known == {1}
     streams.done(1, 9)
     assert known == set()
+
+
+def test_a_removal_is_told_of_at_once_where_no_other_node_has_a_directory() -> None:
+    told: list[str] = []
+    DeletedElsewhere(Nodes(0), set()).when_directories_are_gone(9, lambda: told.append("alone"))
+    DeletedElsewhere(Nodes(0, count=2), set()).when_directories_are_gone(9, lambda: told.append("workers"))
+    assert told == ["alone", "workers"]
+
+
+def test_a_removal_is_told_of_when_the_last_node_has_removed_its_own_directory() -> None:
+    told: list[str] = []
+    waiting = DeletedElsewhere(Nodes(0, count=3, members=Members(0, 3, {})), set())
+    waiting.when_directories_are_gone(9, lambda: told.append("d"))
+    waiting.done(1, 9)
+    waiting.done(2, 8)
+    assert told == []
+    waiting.done(2, 9)
+    assert told == ["d"]
