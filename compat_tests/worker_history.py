@@ -16,6 +16,10 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer
 
+AGAIN_MS = 1_000
+"""The longest pause of a producer between two tries to connect: by default 10 s, in which nothing is written
+although the server is back, and half of that more by chance."""
+
 PLAIN, TRANSACTIONS = "plain", "transactions"
 
 Place = tuple[int, int]
@@ -52,7 +56,7 @@ class PlainHistory:
     """The records of an idempotent producer, each in the next partition."""
 
     def __init__(self, broker: Broker, partitions: int) -> None:
-        self._producer = make_producer(broker, enable_idempotence=True)
+        self._producer = make_producer(broker, enable_idempotence=True, reconnect_backoff_max_ms=AGAIN_MS)
         self._partitions = partitions
         self.sent = 0
         self.acknowledged: list[tuple[Place, int]] = []
@@ -86,7 +90,12 @@ class TransactionHistory:
     """Transactions over all partitions, and how each has ended."""
 
     def __init__(self, broker: Broker, name: str, partitions: int) -> None:
-        self._producer = make_producer(broker, transactional_id=name, transaction_timeout_ms=60_000)
+        self._producer = make_producer(
+            broker,
+            transactional_id=name,
+            transaction_timeout_ms=60_000,
+            reconnect_backoff_max_ms=AGAIN_MS,
+        )
         self._producer.init_transactions(60)
         self._partitions = partitions
         self._next = 0

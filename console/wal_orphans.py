@@ -20,6 +20,7 @@ from broker.errors import RequestError
 from broker.start import open_broker
 from console.errors import CommandError, UsageError
 from wal.disk import OsDisk
+from wal.store_marker import MARKER, read_marker
 
 STREAMS = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -30,8 +31,14 @@ PARTITIONS_MAX = 1 << 20
 @contextmanager
 def offline_broker(path: str) -> Iterator[Broker]:
     """Open a data directory whose server is stopped.  Raises: CommandError, StoreError, DiskError."""
-    if not OsDisk().exists(f"{path}/kawal.json"):
+    if not OsDisk().exists(f"{path}/{MARKER}"):
         raise CommandError(f"{path} is not a data directory: it has no kawal.json")
+    identity = read_marker(OsDisk(), f"{path}/{MARKER}")
+    if identity.nodes > 1:
+        raise CommandError(
+            f"{path} is the directory of node {identity.node} of {identity.nodes} nodes: which streams belong"
+            " to topics is known only while the nodes run; the log of each tells of those without one"
+        )
     now_ms = time_ns() // 1_000_000
     config = replace(Config(), log_dirs=path)
     broker = open_broker(OsDisk(), config, random=SystemRandom(), now_ms=now_ms, wall_ms=now_ms)

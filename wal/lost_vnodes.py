@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wal.disk import Disk
-from wal.store import META, lost_files, vnode_path
+from wal.store import DATABASE_PREFIX, META, lost_directory, lost_files, vnode_path
 from wal.used_vnodes import UsedVnodes
 
 
@@ -21,9 +21,9 @@ def lost_vnodes(disk: Disk, path: str) -> Iterator[tuple[str, str]]:
     used = UsedVnodes(disk, meta)
     for database, vnode_id in used.marked():
         directory = vnode_path(path, database, vnode_id)
-        if not disk.exists(f"{path}/{database}"):
+        if not disk.exists(f"{path}/{database}") and database.startswith(DATABASE_PREFIX):
             continue
         if not disk.exists(directory):
-            yield directory, f"{directory}: this vnode was in use, but its directory is missing; restore it"
+            yield directory, lost_directory(directory)
         elif used.has_lost_its_files(database, vnode_id, directory):
             yield directory, lost_files(directory)

@@ -179,7 +179,7 @@ class Store:
         if self.disk.exists(directory):
             return
         if (database, vnode_id) in self._used.marked():
-            raise VnodeMissing(lost_files(directory))
+            raise VnodeMissing(lost_directory(directory))
         self.create_vnode(database, vnode_id)
 
     def open_vnode(
@@ -191,6 +191,8 @@ class Store:
         """
         directory = self.vnode_path(database, vnode_id)
         if not self.disk.exists(directory):
+            if (database, vnode_id) in self._used.marked():
+                raise VnodeMissing(lost_directory(directory))
             raise VnodeMissing(
                 f"{directory}: the catalogue knows this vnode, but its directory is missing; "
                 "restore it from a backup"
@@ -274,6 +276,14 @@ def lost_files(directory: str) -> str:
     """Return the sentence about a vnode that has lost all its files."""
     return (
         f"{directory}: this vnode was in use, but all its files are missing; restore it from a backup, or "
+        "run 'kawal wal repair --accept-loss' to begin it anew without its records"
+    )
+
+
+def lost_directory(directory: str) -> str:
+    """Return the sentence about a vnode that has lost its directory."""
+    return (
+        f"{directory}: this vnode was in use, but its directory is missing; restore it from a backup, or "
         "run 'kawal wal repair --accept-loss' to begin it anew without its records"
     )
 

@@ -7,11 +7,20 @@ from typing import NamedTuple
 
 from wal.disk import Disk
 from wal.errors import ForeignDirectory, MetadataLost
+from wal.lost_vnodes import lost_vnodes
 from wal.misplaced import LogPlace, put_back
 from wal.options import LogOptions
 from wal.repair import RepairReport, repair
 from wal.segment import ANOTHER_HISTORY
-from wal.store import META, META_SEGMENT_BYTES, lost_files, take_lock, vnode_path, vnodes_in
+from wal.store import (
+    META,
+    META_SEGMENT_BYTES,
+    VNODE_PREFIX,
+    lost_files,
+    take_lock,
+    vnode_path,
+    vnodes_in,
+)
 from wal.store_marker import MARKER, read_marker
 from wal.used_vnodes import UsedVnodes
 
@@ -38,6 +47,7 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
         secret = read_marker(disk, f"{path}/{MARKER}").secret.encode()
         catalogue = LogOptions(identity=secret, segment_bytes=META_SEGMENT_BYTES)
         meta = f"{path}/{META}"
+        yield from _missing_directories(disk, path, accept_loss=accept_loss)
         vnodes = list(vnodes_in(disk, path))
         logs = [LogPlace(vnode_path(path, database, vnode_id), vnode_id) for database, vnode_id in vnodes]
         moved = put_back(disk, [LogPlace(meta, 0), *logs]) if accept_loss else {}
@@ -48,9 +58,7 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
             used = UsedVnodes(disk, meta)
             if used.has_lost_its_files(database, vnode_id, directory):
                 if accept_loss:
-                    # Its streams begin again at offset 0, in an epoch that tells consumers so.
-                    disk.open(f"{directory}/{ANOTHER_HISTORY}", create=True).close()
-                    disk.sync_directory(directory)
+                    _begin_anew(disk, directory)
                     used.forget(database, vnode_id)
                 yield RepairedLog(directory, RepairReport([lost_files(directory)], mended=accept_loss))
                 continue
@@ -59,6 +67,29 @@ def repair_store(disk: Disk, path: str, *, now_ms: int, accept_loss: bool) -> It
             yield _told(directory, report, moved)
     finally:
         lock.release()
+
+
+def _missing_directories(disk: Disk, path: str, *, accept_loss: bool) -> Iterator[RepairedLog]:
+    """Make the directories of vnodes that were in use and have lost theirs; the marks name them."""
+    used = UsedVnodes(disk, f"{path}/{META}")
+    for directory, text in list(lost_vnodes(disk, path)):
+        if disk.exists(directory):
+            continue
+        if accept_loss:
+            parent, _, name = directory.rpartition("/")
+            for made in (parent, directory):
+                disk.make_directory(made)
+            _begin_anew(disk, directory)
+            for above in (parent, path):
+                disk.sync_directory(above)
+            used.forget(parent.rpartition("/")[2], int(name.removeprefix(VNODE_PREFIX)))
+        yield RepairedLog(directory, RepairReport([text], mended=accept_loss))
+
+
+def _begin_anew(disk: Disk, directory: str) -> None:
+    """Let the streams of a vnode begin again at offset 0, in an epoch that tells consumers so."""
+    disk.open(f"{directory}/{ANOTHER_HISTORY}", create=True).close()
+    disk.sync_directory(directory)
 
 
 def _told(directory: str, report: RepairReport, moved: dict[str, list[str]]) -> RepairedLog:

@@ -13,7 +13,7 @@ from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk, NoSuchFile
 from wal.segment import SUFFIX
 from wal.store import META, VNODE_PREFIX
-from wal.store_marker import MARKER
+from wal.store_marker import MARKER, read_marker
 
 BUSY_PARTITIONS: Final = 16
 """With fewer partitions, one writer is rarely what clients wait for."""
@@ -41,6 +41,8 @@ def check_databases(disk: Disk, config: Config, *, cores: int) -> Iterator[Findi
     path = config.log_dirs
     if not disk.exists(f"{path}/{MARKER}") or not disk.exists(f"{path}/{META}"):
         return
+    if read_marker(disk, f"{path}/{MARKER}").node:
+        return  # the catalogue, which knows the databases, is on node 0
     found = [finding for held in holdings(disk, path) for finding in judged(held, cores=cores)]
     yield from found
     if not found:

@@ -21,7 +21,7 @@ from wal.disk import Disk, OsDisk
 from wal.objects import ObjectStore, ObjectStoreError, StoreRefuses
 from wal.remote.journal import IN_FLIGHT_MAX
 from wal.store import META
-from wal.store_marker import MARKER
+from wal.store_marker import MARKER, read_marker
 
 SURVIVES: Final = {
     "os": "acknowledged records survive a killed process; a power failure takes up to flush.ms of them, a "
@@ -72,8 +72,17 @@ def classes_in(disk: Disk, config: Config) -> dict[str, list[str]]:
     return found or {config.kawal_durability: [DEFAULT_DATABASE]}
 
 
+def _is_without_catalogue(disk: Disk, path: str) -> bool:
+    """Whether a directory is that of a node which has its catalogue from another one."""
+    return disk.exists(f"{path}/{MARKER}") and read_marker(disk, f"{path}/{MARKER}").node > 0
+
+
 def check_durability(disk: Disk, config: Config) -> Iterator[Finding]:
     """Tell what the classes in use survive; one that lacks its store keeps a server from starting."""
+    if _is_without_catalogue(disk, config.log_dirs):
+        text = "the catalogue, which knows the class of each database, is on node 0"
+        yield ok("durability", f"{text}: 'kawal doctor' tells of them there")
+        return
     found, by_name = classes_in(disk, config), dict[str, str]()
     for name, databases in sorted(found.items()):
         by_name |= dict.fromkeys(databases, name)
@@ -159,8 +168,10 @@ def put_seconds(config: Config) -> list[float]:
     from broker.server.object_probe import probe
     from broker.server.object_store import open_store
     from broker.server.store_place import place_of
+    from wal.remote.places import node_folder
 
-    store, tag = open_store(place_of(config)), f"doctor-{os.urandom(8).hex()}"
+    store = open_store(place_of(config), node_folder(config.kawal_cluster_node or 0))
+    tag = f"doctor-{os.urandom(8).hex()}"
     probe(store, tag)
     return timed_puts(store, tag)
 

@@ -12,7 +12,7 @@ from console.doctor.finding import Finding, ok, warning
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk
 from wal.store import META, vnode_path, vnodes_in
-from wal.store_marker import MARKER
+from wal.store_marker import MARKER, read_marker
 from wal.stored_streams import stored_streams
 
 
@@ -20,6 +20,9 @@ def check_orphans(disk: Disk, config: Config) -> Iterator[Finding]:
     """Look for streams whose topic the catalogue neither knows nor has deleted.  Raises: DiskError."""
     path = config.log_dirs
     if not disk.exists(f"{path}/{MARKER}") or not disk.exists(f"{path}/{META}"):
+        return
+    if read_marker(disk, f"{path}/{MARKER}").node:
+        yield ok("streams", "the catalogue that names the topics of these streams is on node 0")
         return
     catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{path}/{META}")))
     known = {stream_id for topic in catalogue.by_id.values() for stream_id in topic.stream_ids()}

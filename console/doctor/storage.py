@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterator
 
 from broker.config.config import Config
+from broker.config.node_keys import addresses_of
+from broker.storage.node_directory import OtherNode
+from broker.storage.node_directory import check_directory as check_directory_of
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 from wal.disk import Disk, DiskError
 from wal.errors import StoreError
 from wal.store import LOCK, vnodes_in
-from wal.store_marker import MARKER, STORE_FORMAT, marker_format, read_marker
+from wal.store_marker import MARKER, STORE_FORMAT, StoreIdentity, marker_format, read_marker
 
 VOLATILE = frozenset({"tmpfs", "ramfs", "devtmpfs"})
 DISTANT = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs", "ceph", "glusterfs"})
@@ -44,10 +47,21 @@ def check_directory(facts: Facts, disk: Disk, config: Config) -> Iterator[Findin
             "run kawal as its owner, or change the owner with chown -R",
         )
         return
-    yield from _check_content(facts, disk, path)
+    yield from _check_content(facts, disk, config)
 
 
-def _check_content(facts: Facts, disk: Disk, path: str) -> Iterator[Finding]:
+def _check_node(path: str, identity: StoreIdentity, config: Config) -> Iterator[Finding]:
+    """Check that the directory is that of the node which the configuration describes."""
+    count = len(addresses_of(config.kawal_cluster_nodes)) or 1
+    try:
+        check_directory_of(path, identity, number=config.kawal_cluster_node or 0, count=count)
+    except OtherNode as error:
+        advice = "a server with this configuration refuses it: give --config and --node of that server"
+        yield problem("directory", str(error), advice)
+
+
+def _check_content(facts: Facts, disk: Disk, config: Config) -> Iterator[Finding]:
+    path = config.log_dirs
     names = [name for name in disk.list(path) if name != LOCK]
     if not names:
         yield ok("directory", f"{path} is empty and will be used")
@@ -67,7 +81,10 @@ def _check_content(facts: Facts, disk: Disk, path: str) -> Iterator[Finding]:
         yield problem("directory", str(error), "do not start a server on it until this is repaired")
         return
     owner = f"cluster {identity.cluster_id}, node {identity.node_id}"
+    if identity.nodes > 1:
+        owner += f" (node {identity.node} of {identity.nodes} in kawal.cluster.nodes)"
     yield ok("directory", f"{path} has format {version}, {owner}, {logs} logs")
+    yield from _check_node(path, identity, config)
     if version < STORE_FORMAT:
         text = f"the first start converts it to format {STORE_FORMAT}, which older versions refuse"
         yield warning("directory", text, "make a backup first, if you may want to go back")

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from console.cli import main
-from console.wal_orphans import offline_broker
+from console.errors import CommandError
+from console.wal_orphans import offline_broker, show
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, read, send
 from wal.disk import OsDisk
+from wal.store import Store
+from wal.store_marker import StoreIdentity
 
 
 class DiskGateway(Gateway):
@@ -106,3 +109,12 @@ def test_the_directory_is_closed_cleanly_after_use(forgetful: Path) -> None:
     for _ in range(2):
         with offline_broker(str(forgetful)) as broker:
             assert len(broker.topics.orphans) == 2
+
+
+def test_the_directory_of_a_node_is_refused_as_its_topics_are_known_to_running_nodes_alone(
+    tmp_path: Path,
+) -> None:
+    identity = StoreIdentity(cluster_id="c", node_id=1, secret="00", node=1, nodes=2)
+    Store.open(OsDisk(), str(tmp_path), new_identity=identity, now_ms=0, records=[]).close(0)
+    with pytest.raises(CommandError, match="the directory of node 1 of 2 nodes: which streams belong to"):
+        list(show(str(tmp_path), as_json=False))

@@ -40,12 +40,24 @@ def test_a_vnode_without_files_or_directory_is_named() -> None:
 
 
 def test_marks_that_a_dropped_database_left_name_nothing() -> None:
+    disk = MemoryDisk()
+    store = open_store(disk)
+    store.create_vnode("db-1", 0)
+    store.open_vnode("db-1", 0, now_ms=0).close(0)
+    store.close(0)
+    empty(disk, "data/db-1/vnode-0")
+    disk.remove_directory("data/db-1/vnode-0")
+    disk.remove_directory("data/db-1")
+    assert list(lost_vnodes(disk, "data")) == []
+
+
+def test_the_first_database_is_never_dropped_so_without_its_directory_its_vnodes_are_lost() -> None:
     disk = used_store()
     for number in range(3):
         empty(disk, f"data/default/vnode-{number}")
         disk.remove_directory(f"data/default/vnode-{number}")
     disk.remove_directory("data/default")
-    assert list(lost_vnodes(disk, "data")) == []
+    assert sorted(dict(lost_vnodes(disk, "data"))) == ["data/default/vnode-0", "data/default/vnode-1"]
 
 
 def test_a_directory_without_a_catalogue_has_none() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.wal.logs import batch, commit, read_all
 from tests.wal.stores import IDENTITY, OPTIONS, open_store
-from wal.errors import ForeignDirectory, MetadataLost, StoreInUse
+from wal.errors import ForeignDirectory, MetadataLost, StoreInUse, VnodeMissing
 from wal.memory_disk import MemoryDisk
 from wal.store_repair import RepairedLog, repair_store
 
@@ -133,3 +133,22 @@ def swap(disk: MemoryDisk, path: str, other: str) -> None:
     """Let two files change places."""
     for old, new in ((path, "data/aside"), (other, path), ("data/aside", other)):
         disk.rename(old, new)
+
+
+@pytest.mark.parametrize("lost", ["the vnode", "the database"])
+def test_a_vnode_without_a_directory_begins_anew_once_the_loss_is_accepted(lost: str) -> None:
+    """A start names this repair, which knew directories alone, and changed nothing."""
+    disk = stored()
+    for vnode_id in range(2) if lost == "the database" else [1]:
+        for name in disk.list(f"data/default/vnode-{vnode_id}"):
+            disk.remove(f"data/default/vnode-{vnode_id}/{name}")
+        disk.remove_directory(f"data/default/vnode-{vnode_id}")
+    if lost == "the database":
+        disk.remove_directory("data/default")
+    with pytest.raises(VnodeMissing, match=r"directory is missing.*--accept-loss"):
+        open_store(disk).open_vnode("default", 1, now_ms=0)
+    disk.locks.clear()
+    assert not repaired(disk, accept_loss=False)["data/default/vnode-1"].report.mended
+    assert repaired(disk, accept_loss=True)["data/default/vnode-1"].report.mended
+    log = open_store(disk).open_vnode("default", 1, now_ms=0)
+    assert (list(log.streams()), log.damage) == ([], None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,23 @@ def test_ours_is_told_with_its_format_and_owner(tmp_path: Path) -> None:
     assert "has format 4, cluster c1, node 7, 1 logs" in found.text
     assert "process 12" in directory(tmp_path, holder=12)[1].text
     assert "(unknown)" in directory(tmp_path, holder=0)[1].text
+
+
+def test_the_directory_of_another_node_is_a_problem(tmp_path: Path) -> None:
+    identity = replace(IDENTITY, node=1, nodes=2)
+    Store.open(OsDisk(), str(tmp_path), new_identity=identity, now_ms=0).close(0)
+    told, refused = directory(tmp_path)
+    assert "node 7 (node 1 of 2 in kawal.cluster.nodes)" in told.text
+    assert "it would be that of a server without kawal.cluster.nodes" in refused.text
+    assert (refused.verdict, "--node" in refused.advice) == ("problem", True)
+    secret = tmp_path / "secret"
+    own = config(
+        tmp_path,
+        kawal_cluster_nodes="a:9092,b:9092",
+        kawal_cluster_node="1",
+        kawal_cluster_secret_file=str(secret),
+    )
+    assert [found.verdict for found in check_directory(FakeFacts(), OsDisk(), own)] == ["ok"]
 
 
 def test_another_format_is_a_problem(tmp_path: Path) -> None:
