@@ -170,6 +170,7 @@ def _begin_heartbeat(
         incarnation=incarnation,
         interval_ms=interval_ms,
         places=places_of(broker, listeners),
+        wall_ms=lambda: time.time_ns() // 1_000_000,
     )
     Heartbeat(
         broker,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from typing import Any
 
+from broker.config.config_keys import ConfigProblem
 from console.admin import FENCED_VERSION, ask, check, describe_cluster
 from console.client import add_bootstrap
 from console.connection_rows import connections_text, read_connections
-from console.errors import OK
+from console.errors import FAILED, OK, CommandError, UsageError
 from console.help import Actions, describe
 from console.help import dispatch as run
+from console.server_flags import add_flags, loaded_config
 from console.silence import told_of
 from console.tables import table
 from protocol.api_keys import ApiKey
@@ -34,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             ("cluster describe", "nodes, topics, sizes and features"),
             ("cluster describe --json", "the same for a program"),
             ("cluster connections", "the clients that are connected"),
+            ("cluster copies --config kawal.toml", "the nodes' copies in the object store"),
         ],
     )
     actions = Actions(parser)
@@ -64,6 +68,67 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     connections.add_argument("--json", action="store_true", help="print a JSON list with every column")
     add_bootstrap(connections)
+    copies = actions.add(
+        "copies",
+        summary="show the nodes' copies in the object store",
+        description="""Show the copy of each node in the object store of kawal.remote.store: its place, its
+            epoch, where its server is reached, the age of its last sign of life and of its newest cut, and
+            what is newer than that cut.  The store alone is asked, so it tells of servers that do not run,
+            too.  It takes the flags of 'kawal serve', and ends with 1 when a copy could not be read.  Ages
+            are by the clocks of two machines.  A standby leaves no trace in the store.""",
+        examples=[
+            ("cluster copies --config kawal.toml", "for a person"),
+            ("cluster copies --config kawal.toml --json", "for a program"),
+        ],
+        run=_copies,
+    )
+    copies.add_argument("--json", action="store_true", help="print a JSON list")
+    add_flags(copies)
+
+
+def _copies(arguments: argparse.Namespace) -> int:
+    # It needs the engine, which the other actions do without.
+    from console.doctor.copies import cluster_of
+    from console.node_copies import as_tree, look_at, stores_of
+
+    config = loaded_config(arguments).config
+    if config.kawal_remote_store is None:
+        raise UsageError("there are copies with kawal.remote.store alone: give the servers' --config")
+    try:
+        stores = stores_of(config)
+    except ConfigProblem as problem:
+        raise CommandError(str(problem)) from problem
+    seen = look_at(
+        stores, cluster_of(config.log_dirs), wall_ms=lambda: time.time_ns() // 1_000_000, wait=time.sleep
+    )
+    trees = [as_tree(each) for each in seen]
+    print(json.dumps(trees, indent=2) if arguments.json else copies_text(trees))
+    return FAILED if any(tree["problem"] for tree in trees) else OK
+
+
+def copies_text(trees: list[dict[str, Any]]) -> str:
+    """Return the copies as a table, with a line for each that could not be read."""
+    from console.node_copies import seconds_text
+
+    def ago(duration_ms: int | None) -> str | None:
+        return None if duration_ms is None else seconds_text(duration_ms)
+
+    rows = [
+        (
+            tree["node"],
+            tree["place"],
+            tree["state"],
+            tree["epoch"],
+            tree["served_at"],
+            ago(tree["sign_age_ms"]),
+            ago(tree["cut_age_ms"]),
+            tree["chunk_bytes"],
+        )
+        for tree in trees
+    ]
+    headings = ("NODE", "PLACE", "STATE", "EPOCH", "SERVED AT", "LAST SIGN", "CUT", "NEWER BYTES")
+    problems = [f"node {tree['node']}: {tree['problem']}" for tree in trees if tree["problem"]]
+    return "\n".join([table(headings, rows), *problems])
 
 
 def _connections(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from functools import partial
 
 from broker.config.config import Config
 from console.doctor.audit import check_audit
+from console.doctor.copies import check_copies
 from console.doctor.databases import check_databases
 from console.doctor.durability import PUT_PRICE, check_durability, check_store
 from console.doctor.facts import Facts
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         starting, or from keeping what it acknowledges, and say what to do.  Nothing is changed; a small file
         is written, synced and removed to measure the disk, and with kawal.remote.store small objects to try
         and measure the store.  A server may be running meanwhile; of durability 'remote' it is told what its
-        requests cost.
+        requests cost.  With kawal.cluster.nodes the copies of all nodes in the store are told of.
 
         It takes the flags of 'kawal serve' and checks what that would use.  It ends with 1 when there is a
         problem, with 0 when there are only warnings.""",
@@ -90,6 +91,7 @@ def findings_of(
     yield from check_space(facts, config)
     yield from check_disk(facts, config)
     yield from check_store(facts, config)
+    yield from check_copies(facts, config)
     yield from check_listeners(facts, config, ask_health)
     yield from check_certificates(facts, config)
     yield from check_http(facts, config)

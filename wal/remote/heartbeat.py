@@ -42,6 +42,8 @@ class Sign(Struct, frozen=True, kw_only=True):
     """HOST:PORT at which the other nodes of the cluster reach it, "" where there are none."""
     listeners: dict[str, str] = {}
     """HOST:PORT that clients are told, by the name of the listener."""
+    time_ms: int = 0
+    """Milliseconds since 1970 by the server's clock, for people: nothing is decided by it."""
 
 
 class Places(NamedTuple):
@@ -83,13 +85,21 @@ class Heart:
     """A process's own signs; one thread at a time uses it."""
 
     def __init__(
-        self, store: ObjectStore, *, prefix: str, incarnation: str, interval_ms: int, places: Places
+        self,
+        store: ObjectStore,
+        *,
+        prefix: str,
+        incarnation: str,
+        interval_ms: int,
+        places: Places,
+        wall_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self._store = store
         self._prefix = prefix
         self._incarnation = incarnation
         self._interval_ms = interval_ms
         self._places = places
+        self._wall_ms = wall_ms
         self._count = 0
 
     def beat(self, epoch: int) -> None:
@@ -104,6 +114,7 @@ class Heart:
             number=self._places.number,
             inner=self._places.inner,
             listeners=dict(self._places.listeners),
+            time_ms=self._wall_ms(),
         )
         etag = self._etag(epoch)
         try:

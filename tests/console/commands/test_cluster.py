@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, send
 from tests.console.gateway import connect
+from wal.memory_objects import MemoryObjects, ObjectFault
 
 
 def test_nodes_sizes_and_features_are_shown(
@@ -50,3 +52,28 @@ def test_the_connected_clients_are_shown(
     assert main(["cluster", "connections", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["software"], row["requests"]) == ("kgo", 3)
+
+
+def test_the_copies_of_the_nodes_are_shown_from_the_store_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    stores = {0: MemoryObjects(), 1: MemoryObjects(lambda _call: ObjectFault.AWAY)}
+    monkeypatch.setattr("console.node_copies.stores_of", lambda _config: stores)
+    flags = ["--data", str(tmp_path), "--set", "kawal.remote.store=s3://logs/kawal"]
+    assert main(["cluster", "copies", *flags]) == 1
+    heading, first, second, told = capsys.readouterr().out.splitlines()
+    assert heading.split()[:4] == ["NODE", "PLACE", "STATE", "EPOCH"]
+    assert "no copy" in first
+    assert "store away" in second
+    assert told.startswith("node 1: ")
+    del stores[1]
+    assert main(["cluster", "copies", "--json", *flags]) == 0
+    (tree,) = json.loads(capsys.readouterr().out)
+    assert (tree["node"], tree["state"], tree["epoch"]) == (0, "no copy", None)
+
+
+def test_copies_without_a_store_are_refused_with_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["cluster", "copies", "--data", str(tmp_path)]) == 2
+    assert "kawal.remote.store" in capsys.readouterr().err
