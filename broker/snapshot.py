@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
+from broker.catalogue.node_states import NodeState, node_states
 from broker.catalogue.topics import Topic
 from broker.core import Broker
 from broker.handlers import APIS
@@ -123,6 +124,8 @@ class Snapshot:
     vnodes: list[VnodeState]
     partitions: list[PartitionState]
     views: list[ViewState]
+    nodes: list[NodeState]
+    """The other nodes, where there are some on several machines."""
     data_directory: str
 
     @classmethod
@@ -164,8 +167,7 @@ class Snapshot:
                 "share_dead_letters": stats.dead_letters_written,
                 "share_dead_letter_failures": stats.dead_letter_failures,
                 "connections_held_back": broker.memory.held_back,
-                "fetch_sessions_evicted": broker.fetch_sessions.cache.evicted,
-                "fetch_sessions_refused": broker.fetch_sessions.cache.refused,
+                **_fetch_sessions(broker),
                 **_refused_in_groups(broker),
                 **_producers(broker),
                 **_compaction(broker),
@@ -184,6 +186,7 @@ class Snapshot:
             vnodes=list(_vnodes(broker)),
             partitions=partitions,
             views=list(_views(broker, broker.config.kawal_metrics_partitions_max)),
+            nodes=node_states(broker.nodes, broker.clock.turn_ms),
             data_directory=broker.store.path,
         )
 
@@ -193,6 +196,11 @@ def _producers(broker: Broker) -> dict[str, int]:
         "producer_records_repeated": sum(vnode.repeated_records for vnode in broker.vnodes.every),
         "producers_forgotten": sum(vnode.log.producers_forgotten for vnode in broker.vnodes.every),
     }
+
+
+def _fetch_sessions(broker: Broker) -> dict[str, int]:
+    cache = broker.fetch_sessions.cache
+    return {"fetch_sessions_evicted": cache.evicted, "fetch_sessions_refused": cache.refused}
 
 
 def _refused_in_groups(broker: Broker) -> dict[str, int]:

@@ -35,6 +35,7 @@ class Members:
         own = Member(True, tuple((name, *address) for name, address in addresses.items()))
         self._known = [own if each == number else Member() for each in range(count)]
         self._heard_ms: dict[int, int] = {}
+        self._seen_ms: dict[int, int] = {}
 
     @property
     def known(self) -> list[Member]:
@@ -58,11 +59,24 @@ class Members:
         found = (each for each in self._known[number].addresses if each[0] == listener)
         return next(((host, port) for _, host, port in found), None)
 
+    def seen(self, number: int, now_ms: int) -> None:
+        """Note that a node has asked, or answered, this one about the catalogue."""
+        self._seen_ms[number] = now_ms
+
+    def unseen_ms(self, number: int, now_ms: int) -> int | None:
+        """Return the time since a node was seen; None: it was not since the start, or is not expected to be.
+
+        The controller sees all; the others see the controller.
+        """
+        seen_ms = self._seen_ms.get(number)
+        return None if seen_ms is None else max(0, now_ms - seen_ms)
+
     # --- at the controller -----------------------------------------------------------------------------
 
     def heard(self, number: int, addresses: Sequence[tuple[str, str, int]], now_ms: int) -> bool:
         """Learn from a node itself that it is there, and where; return whether that is news."""
         self._heard_ms[number] = now_ms
+        self.seen(number, now_ms)
         return self._note(number, Member(True, tuple(addresses)))
 
     def missing(self, now_ms: int) -> list[int]:

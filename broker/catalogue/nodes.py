@@ -57,6 +57,7 @@ class Nodes:
         members: Members | None = None,
         greeter: Greeter | None = None,
         cluster_id: str = "",
+        link_counts: Callable[[int], tuple[int, int]] = lambda _node_id: (0, 0),
     ) -> None:
         """`members` are those of several machines; None: they are workers, or this node is alone.
 
@@ -69,6 +70,8 @@ class Nodes:
         self.count = count
         self.peers: Peers = peers or NoPeers()
         """The way to the other nodes."""
+        self.link_counts: Final = link_counts
+        """Returns, for another node, the connections made to it and the requests that got no answer."""
         self.members = members
         self.greeter = greeter
         self.cluster_id = cluster_id

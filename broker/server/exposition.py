@@ -28,6 +28,7 @@ from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.server.audit_exposition import audit_families
 from broker.server.group_exposition import group_families
 from broker.server.listener_exposition import listener_families
+from broker.server.node_exposition import node_families
 from broker.server.remote_exposition import remote_families
 from broker.server.security_exposition import login_families, token_families
 from broker.server.transaction_exposition import transaction_families
@@ -172,6 +173,7 @@ class _SnapshotCollector(Collector):
         yield from transaction_families(self._transactions)
         yield from audit_families(snapshot.audit)
         yield from remote_families(snapshot.remote)
+        yield from node_families(snapshot.nodes)
         if self._shares is not None:
             from broker.server.share_exposition import share_families  # nothing of it without share groups
 

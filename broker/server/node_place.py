@@ -104,6 +104,7 @@ class NodePlace:
             number=self.number,
             count=self.count,
             peers=links,
+            link_counts=links.counts.of,
             members=Members(self.number, self.count, self._advertised(listeners)),
             greeter=Greeter(self._secret, number=self.number, count=self.count, random=SystemRandom()),
         )

@@ -18,8 +18,10 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
+from broker.server.link_counts import LinkCounts
 from protocol.errors import ProtocolError
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
@@ -95,9 +97,11 @@ class UnixWire:
 class Link:
     """A connection to another node, for one thread; it is made when it is needed."""
 
-    def __init__(self, wire: Wire, client_id: str) -> None:
+    def __init__(self, wire: Wire, client_id: str, connected: Callable[[], None] = lambda: None) -> None:
+        """Connect by a wire; `connected` is called after each connection that was made."""
         self._wire = wire
         self._client_id = client_id
+        self._connected_to = connected
         self._socket: socket.socket | None = None
         self._correlation_id = 0
 
@@ -127,6 +131,7 @@ class Link:
             self.close()
         if self._socket is None:
             self._socket = self._wire.connect(ends)
+            self._connected_to()
         return self._socket
 
 
@@ -245,6 +250,7 @@ class PeerLinks:
         self._submit = submit
         self._of_thread = threading.local()
         self._silent = SilentNodes()
+        self.counts = LinkCounts()
 
     def call(self, node_id: int, request: Any, version: int, done: Callable[[Any | None], None]) -> None:
         """Send a request to another node; `done(answer)`, or `done(None)`, is called in a later turn."""
@@ -255,6 +261,8 @@ class PeerLinks:
             answers.append(self._link(node_id).exchange(request, version, ends))
 
         def ended(error: Exception | None) -> None:
+            if error is not None:
+                self.counts.failed(node_id)
             self._silent.note(node_id, request, error)
             done(answers[0] if answers else None)
 
@@ -282,5 +290,6 @@ class PeerLinks:
         if links is None:
             links = self._of_thread.links = {}
         if node_id not in links:
-            links[node_id] = Link(self._wire(node_id), self._client_id)
+            connected = partial(self.counts.connected, node_id)
+            links[node_id] = Link(self._wire(node_id), self._client_id, connected)
         return links[node_id]

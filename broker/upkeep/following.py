@@ -153,6 +153,8 @@ class Following:
         else:
             self._nodes.note_epochs(answer.leader_epochs)
             note_states(self._nodes, answer.members)
+            if self._nodes.members is not None:
+                self._nodes.members.seen(0, self._loop.clock.turn_ms)
             self._loop.scheduler.add_work(self._take(answer))
 
     def _take(self, answer: KawalFollowResponse) -> Steps:

@@ -138,6 +138,7 @@ def test_whatever_goes_wrong_is_none_and_nothing_is_sent_twice(
     assert worker.sockets[0].closed
     assert links.call().node_id == 3
     assert len(worker.addresses) == 2
+    assert links.links.counts.of(2) == (2, 1)
 
 
 def test_a_worker_that_has_started_again_is_asked_on_a_new_connection(
