@@ -68,7 +68,11 @@ def look_at(
         copy = read_copy(store, number, cluster_id)
         now_ms = wall_ms()
         seen.append(SeenCopy(copy, now_ms, _is_new(copy, now_ms)))
-    waits = [_sign_seconds(each.copy) for each in seen if not each.is_alive and each.copy.sign is not None]
+    waits = [
+        _sign_seconds(each.copy)
+        for each in seen
+        if not each.is_alive and each.copy.sign is not None and not each.copy.sign.ended
+    ]
     if waits:
         wait(min(WAIT_SECONDS_MAX, max(waits)))
     return [each if each.is_alive else _again(stores[each.copy.number], each) for each in seen]
@@ -102,7 +106,8 @@ def copy_text(seen: SeenCopy) -> str:
     assert seen.cut_age_ms is not None
     text = f"{copy.place}: epoch {copy.cut.epoch}"
     if copy.sign is not None:
-        text += f", {'served' if seen.is_alive else 'last served'} at {served_at(copy)}"
+        is_served = seen.is_alive and not copy.sign.ended
+        text += f", {'served' if is_served else 'last served'} at {served_at(copy)}"
     text += f"; its newest cut is {seconds_text(seen.cut_age_ms)} old"
     if copy.cut.journal is not None:
         text += f", and {copy.chunks} chunks of {size_text(copy.chunk_bytes)} are newer than that"
@@ -147,6 +152,8 @@ def state_of(seen: SeenCopy) -> str:
         return "no signs"
     if copy.sign.epoch < copy.cut.epoch:
         return "taken over"
+    if copy.sign.ended:
+        return "ended"
     return "alive" if seen.is_alive else "silent"
 
 

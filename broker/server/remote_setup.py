@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from broker.config.config import Config
@@ -24,8 +26,9 @@ from broker.upkeep.heartbeat import Heartbeat
 from broker.upkeep.remote_copy import CopyState, RemoteCopy
 from broker.upkeep.remote_journal import RemoteJournal
 from wal.disk import OsDisk
-from wal.objects import Fenced, ObjectStore
+from wal.objects import Fenced, ObjectStore, ObjectStoreError
 from wal.read_rate import ReadRate
+from wal.remote.formats import RemoteDamaged
 from wal.remote.heartbeat import Heart, Places, refuse_while_alive
 from wal.remote.places import node_folder
 from wal.remote.uploader import Uploader
@@ -35,6 +38,9 @@ logger = logging.getLogger("kawal.remote")
 READ_WAIT_MS: Final = 500
 """How long a fetch waits for a block, as by default in Kafka (remote.fetch.max.wait.ms)."""
 
+
+FAREWELL_SECONDS: Final = 2.0
+"""The time that a clean end may take for its last sign of life."""
 
 STORE_AGAIN_SECONDS: Final = 0.5
 """The pause between two tries of a start that waits for the store."""
@@ -172,6 +178,7 @@ def _begin_heartbeat(
         places=places_of(broker, listeners),
         wall_ms=lambda: time.time_ns() // 1_000_000,
     )
+    remote.farewell = lambda: say_farewell(heart, remote.epoch)
     Heartbeat(
         broker,
         heart,
@@ -180,6 +187,23 @@ def _begin_heartbeat(
         submit=workers.submit_heartbeat,
         lost=remote.journal.stop,
     )
+
+
+def say_farewell(heart: Heart, epoch: int | None, within_seconds: float = FAREWELL_SECONDS) -> None:
+    """Tell the store that this server ends, so that the next one need not look whether it is alive.
+
+    A store that does not answer in time is left alone: then the next one looks.
+    """
+    if epoch is None:
+        return
+
+    def say() -> None:
+        with suppress(ObjectStoreError, RemoteDamaged):
+            heart.farewell(epoch)
+
+    thread = threading.Thread(target=say, name="kawal-farewell", daemon=True)
+    thread.start()
+    thread.join(within_seconds)
 
 
 def places_of(broker: Broker, listeners: Sequence[Listener]) -> Places:

@@ -298,6 +298,8 @@ async def _serve(
     reactor.close()
     # If the disk was too slow, its work is done only now, and the logs must learn the results.
     reactor.take_in(workers.stop(), now_ms())
+    if broker.remote is not None and not broker.failure:
+        broker.remote.farewell()
     broker.close(now_ms())
     signals.stop()
     return 1 if broker.failure else 0

@@ -175,6 +175,8 @@ class RemoteCopy:
         self._told_unproved_ms: int | None = None
         self._told_waiting_ms: int | None = None
         self.counts = CopyCounts()
+        self.farewell: Callable[[], object] = lambda: None
+        """Is called at a clean end, when nothing more will be acknowledged."""
         journal.needs_cut = self._hurry
         self._later(0 if journal.is_wanted else FIRST_DELAY_MS)
 

@@ -7,6 +7,7 @@ import json
 import time
 from typing import Any
 
+from broker.config.config import Config
 from broker.config.config_keys import ConfigProblem
 from console.admin import FENCED_VERSION, ask, check, describe_cluster
 from console.client import add_bootstrap
@@ -91,7 +92,7 @@ def _copies(arguments: argparse.Namespace) -> int:
     from console.doctor.copies import cluster_of
     from console.node_copies import as_tree, look_at, stores_of
 
-    config = loaded_config(arguments).config
+    config = _config_of_all(arguments)
     if config.kawal_remote_store is None:
         raise UsageError("there are copies with kawal.remote.store alone: give the servers' --config")
     try:
@@ -104,6 +105,17 @@ def _copies(arguments: argparse.Namespace) -> int:
     trees = [as_tree(each) for each in seen]
     print(json.dumps(trees, indent=2) if arguments.json else copies_text(trees))
     return FAILED if any(tree["problem"] for tree in trees) else OK
+
+
+def _config_of_all(arguments: argparse.Namespace) -> Config:
+    """Return the configuration that all nodes share; which of them --node names does not matter here."""
+    try:
+        return loaded_config(arguments).config
+    except CommandError:
+        if arguments.node is not None:
+            raise
+        arguments.node = "0"
+        return loaded_config(arguments).config
 
 
 def copies_text(trees: list[dict[str, Any]]) -> str:

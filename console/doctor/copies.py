@@ -71,6 +71,8 @@ def _finding(seen: SeenCopy, count: int) -> Finding:
     if copy.sign.epoch < copy.cut.epoch:
         text += "; another process has ended that server, and gives no sign yet"
         return warning(name, text, f"if it does not serve soon, start one again, or 'kawal standby{flag}'")
+    if copy.sign.ended:
+        return ok(name, f"{text}; that server ended cleanly {sign_text(seen)}")
     if not seen.is_alive:
         text += f"; its last sign of life: {sign_text(seen)}"
         return warning(name, text, f"start the server again, or let 'kawal standby{flag}' take its place")

@@ -77,6 +77,16 @@ def test_a_copy_without_signs_and_one_that_was_taken_over_are_told() -> None:
     assert (state_of(empty), as_tree(empty)["cut_age_ms"]) == ("no copy", None)
 
 
+def test_a_server_that_ended_cleanly_is_not_silent_and_not_waited_for() -> None:
+    copied = Copied()
+    copied.heart.beat(1)
+    copied.heart.farewell(1)
+    copied.now_ms += 600_000
+    seen = copied.look()
+    assert (state_of(seen), sign_text(seen), copied.waits) == ("ended", "10 min ago", [])
+    assert "last served at h:1" in copy_text(seen)
+
+
 def test_durations_have_the_unit_that_a_reader_expects() -> None:
     texts = [seconds_text(each) for each in (400, 42_000, 119_000, 300_000, 10_000_000, 864_000_000)]
     assert texts == ["0.4 s", "42 s", "119 s", "5 min", "3 h", "10 days"]

@@ -31,6 +31,8 @@ class NodeProcess(Process):
     waits = True
     """False: a weakening, by which it serves before the store has what its disk has."""
 
+    signs = 0
+
     def __init__(
         self,
         net: Net,
@@ -83,12 +85,17 @@ class NodeProcess(Process):
         self.gateway.broker.scheduler.run()
 
     def beat(self, random: Random) -> None:
-        """Give a sign of life."""
+        """Give a sign of life; some say farewell although it goes on, as nothing may follow from that.
+
+        No start in the simulation looks whether another process is alive, as if each had found a farewell.
+        """
         del random
         if self.copy.epoch is not None:
             self._turn()
+            self.signs += 1
+            give = self._heart.beat if self.signs % 5 else self._heart.farewell
             try:
-                self._heart.beat(self.copy.epoch)
+                give(self.copy.epoch)
             except Fenced as error:
                 self.copy.journal.stop(error)
             except ObjectStoreError:

@@ -5,6 +5,10 @@
 Nothing that must be right depends on it: who takes over too early ends a server that is alive, and the
 journal's FENCE sees to it that this one acknowledges nothing more.  No clock is compared with another one's:
 the one who watches measures for how long the object has not changed.
+
+A server that ends cleanly says farewell by its last sign, so that the next start in its place need not look
+for a server that is alive.  That it is said too early, or late, or by a server that goes on all the same,
+costs nothing acknowledged: the next one fences it before it acknowledges anything, as without a farewell.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from wal.objects import Fenced, NoSuchObject, ObjectReads, ObjectStore, StoredObject, swap
-from wal.remote.formats import RemoteDamaged
+from wal.remote.formats import CUT, RemoteDamaged, open_cut
 
 HEARTBEAT: Final = "heartbeat"
 ALIVE_INTERVALS: Final = 2.5
@@ -44,6 +48,8 @@ class Sign(Struct, frozen=True, kw_only=True):
     """HOST:PORT that clients are told, by the name of the listener."""
     time_ms: int = 0
     """Milliseconds since 1970 by the server's clock, for people: nothing is decided by it."""
+    ended: bool = False
+    """The server has ended cleanly: this was its last sign."""
 
 
 class Places(NamedTuple):
@@ -104,6 +110,16 @@ class Heart:
 
     def beat(self, epoch: int) -> None:
         """Give a sign.  Raises: Fenced when another process has taken over; ObjectStoreError."""
+        self._give(epoch, ended=False)
+
+    def farewell(self, epoch: int) -> None:
+        """Give the last sign, after which this process acknowledges nothing.  Raises: as `beat`.
+
+        If a sign is on its way in another thread it may win: then there is no farewell.
+        """
+        self._give(epoch, ended=True)
+
+    def _give(self, epoch: int, *, ended: bool) -> None:
         self._count += 1
         sign = Sign(
             epoch=epoch,
@@ -115,6 +131,7 @@ class Heart:
             inner=self._places.inner,
             listeners=dict(self._places.listeners),
             time_ms=self._wall_ms(),
+            ended=ended,
         )
         etag = self._etag(epoch)
         try:
@@ -142,7 +159,7 @@ def refuse_while_alive(store: ObjectReads, prefix: str, *, wait: Callable[[float
     Raises: Fenced when one is alive; RemoteDamaged; ObjectStoreError.
     """
     first = read_sign(store, prefix)
-    if first is None:
+    if first is None or (first.ended and not _has_successor(store, prefix, first)):
         return
     for _ in range(ALIVE_LOOKS):
         wait(ALIVE_INTERVALS * first.interval_ms / 1_000 / ALIVE_LOOKS)
@@ -152,6 +169,15 @@ def refuse_while_alive(store: ObjectReads, prefix: str, *, wait: Callable[[float
                 f"{store.name}: another server, {last.address}, gives signs of life there; end it first, or"
                 " follow it by 'kawal standby' with a new directory"
             )
+
+
+def _has_successor(store: ObjectReads, prefix: str, sign: Sign) -> bool:
+    """Whether a process has taken over after a sign was given, or may have, and gives none yet."""
+    try:
+        found = store.read(f"{prefix}/{CUT}")
+    except NoSuchObject:
+        return True
+    return open_cut(found.data, f"{store.name}/{prefix}/{CUT}").epoch > sign.epoch
 
 
 class Silence:

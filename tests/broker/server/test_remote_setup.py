@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError
-from broker.server.remote_setup import Ending, places_of, wait_for_store
+from broker.server.remote_setup import Ending, places_of, say_farewell, wait_for_store
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.broker.upkeep.copies import copy_of
@@ -20,6 +21,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import Fenced
+from wal.remote.heartbeat import Heart, Places, read_sign
 
 
 class Started:
@@ -102,3 +104,29 @@ def test_a_sign_says_where_clients_and_other_nodes_reach_the_server() -> None:
             listener.socket.close()
     assert places.listeners == {"PLAINTEXT": "a.example:19092", "INNER": "[::1]:9093"}
     assert (places.number, places.inner) == (0, "")
+
+
+def heart_of(objects: MemoryObjects) -> Heart:
+    return Heart(objects, prefix="c", incarnation="a", interval_ms=1_000, places=Places("h:1"))
+
+
+def test_a_clean_end_says_farewell_and_one_before_the_first_cut_says_nothing() -> None:
+    objects = MemoryObjects()
+    say_farewell(heart_of(objects), None)
+    assert read_sign(objects, "c") is None
+    say_farewell(heart_of(objects), 1)
+    sign = read_sign(objects, "c")
+    assert sign is not None
+    assert sign.ended
+
+
+def test_a_store_that_hangs_or_is_away_does_not_hold_up_an_end() -> None:
+    goes_on = threading.Event()
+    hung = MemoryObjects(lambda _call: None if goes_on.wait() else ObjectFault.AWAY)
+    say_farewell(heart_of(hung), 1, within_seconds=0)
+    assert hung.calls
+    goes_on.set()
+    away = MemoryObjects(lambda _call: ObjectFault.AWAY)
+    say_farewell(heart_of(away), 1)
+    away.hook = None
+    assert read_sign(away, "c") is None

@@ -66,6 +66,14 @@ def test_the_copies_of_the_nodes_are_shown_from_the_store_alone(
     assert "no copy" in first
     assert "store away" in second
     assert told.startswith("node 1: ")
+    shared = [
+        "--set",
+        "kawal.cluster.nodes=a:9092,b:9092",
+        "--set",
+        f"kawal.cluster.secret.file={tmp_path}/s",
+    ]
+    assert main(["cluster", "copies", *shared, *flags]) == 1, "no --node is needed"
+    assert "no copy" in capsys.readouterr().out
     del stores[1]
     assert main(["cluster", "copies", "--json", *flags]) == 0
     (tree,) = json.loads(capsys.readouterr().out)

@@ -63,6 +63,13 @@ def test_one_that_was_ended_has_a_successor(tmp_path: Path) -> None:
     assert "another process has ended that server" in told.text
 
 
+def test_one_that_ended_cleanly_is_well(tmp_path: Path) -> None:
+    objects = copied()
+    Heart(objects, prefix="cluster", incarnation="a", interval_ms=1_000, places=Places("h:1")).farewell(1)
+    (told,) = found(tmp_path, {0: objects})
+    assert (told.verdict, "that server ended cleanly" in told.text) == ("ok", True)
+
+
 def test_each_node_has_a_finding_and_the_copy_of_another_one_is_a_problem(tmp_path: Path) -> None:
     first, second = found(tmp_path, {0: copied(), 1: MemoryObjects()}, **NODES)
     assert (first.check, first.verdict) == ("node 0", "problem")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway
-from wal.remote.formats import RemoteDamaged
+from wal.remote.formats import Cut, RemoteDamaged, seal
 from wal.remote.heartbeat import Heart, Places, Sign, Silence, heartbeat_key, read_sign, refuse_while_alive
 
 
@@ -171,3 +173,88 @@ def test_a_server_takes_the_place_of_one_that_is_silent_for_more_than_two_interv
     heart(objects, "b").beat(1)
     refuse_while_alive(objects, "c", wait=waits.append)
     assert sum(waits) == 1.25
+
+
+def ended(epoch: int = 1, *, cut_epoch: int = 1) -> MemoryObjects:
+    """Return a store with the farewell of a server, and a cut."""
+    objects = MemoryObjects()
+    one = heart(objects)
+    one.beat(epoch)
+    one.farewell(epoch)
+    cut = Cut(
+        store_format=1,
+        cluster_id="c",
+        node_id=0,
+        secret="s",
+        epoch=cut_epoch,
+        incarnation="a",
+        number=1,
+        time_ms=1,
+        logs={},
+    )
+    objects.create("c/cut", seal(cut))
+    return objects
+
+
+def test_after_a_farewell_no_start_waits() -> None:
+    waits: list[float] = []
+    refuse_while_alive(ended(), "c", wait=waits.append)
+    assert waits == []
+
+
+def test_a_successor_without_a_sign_is_looked_for_in_spite_of_a_farewell() -> None:
+    waits: list[float] = []
+    objects = ended(cut_epoch=2)
+    refuse_while_alive(objects, "c", wait=waits.append)
+    assert len(waits) == 5
+
+    def beats(_seconds: float) -> None:
+        heart(objects, "b").beat(2)
+
+    with pytest.raises(Fenced, match="another server, h:1, gives signs of life"):
+        refuse_while_alive(objects, "c", wait=beats)
+
+
+def test_a_server_that_goes_on_after_its_farewell_counts_as_alive_by_its_next_sign() -> None:
+    objects = ended()
+    one = heart(objects)
+    one.beat(1)
+    with pytest.raises(Fenced, match="gives signs of life"):
+        refuse_while_alive(objects, "c", wait=lambda _seconds: one.beat(1))
+
+
+@pytest.mark.parametrize(
+    "fault", [ObjectFault.AWAY, ObjectFault.LOST, ObjectFault.LATE, ObjectFault.CONFLICT]
+)
+@pytest.mark.parametrize("step", range(3))
+def test_a_farewell_that_breaks_off_anywhere_leaves_a_whole_sign(fault: ObjectFault, step: int) -> None:
+    calls: list[ObjectCall] = []
+
+    def hook(call: ObjectCall) -> ObjectFault | None:
+        calls.append(call)
+        return fault if len(calls) == begins + step + 1 else None
+
+    begins = 1_000
+    objects = MemoryObjects(hook)
+    one = heart(objects)
+    one.beat(1)
+    begins = len(calls)
+    with suppress(StoreAway, Fenced):
+        one.farewell(1)
+    objects.hook = None
+    last = read_sign(objects, "c")
+    assert last is not None
+    assert (last.epoch, last.incarnation) == (1, "a")
+    assert last.ended or last.count == 1
+
+
+def test_a_farewell_after_a_take_over_is_refused() -> None:
+    objects = MemoryObjects()
+    one = heart(objects)
+    one.beat(1)
+    heart(objects, "b").beat(2)
+    with pytest.raises(Fenced, match="has taken over"):
+        one.farewell(1)
+    last = read_sign(objects, "c")
+    assert last is not None
+    assert not last.ended
