@@ -295,14 +295,19 @@ async def _serve(
             await _stop(broker, reactor)
             nursery.cancel_scope.cancel()
     watchdog.stop()
+    _close(broker, reactor, workers)
+    signals.stop()
+    return 1 if broker.failure else 0
+
+
+def _close(broker: Broker, reactor: Reactor, workers: DiskWorkers) -> None:
+    """End what is left: from here on nothing is acknowledged."""
     reactor.close()
     # If the disk was too slow, its work is done only now, and the logs must learn the results.
     reactor.take_in(workers.stop(), now_ms())
     if broker.remote is not None and not broker.failure:
         broker.remote.farewell()
     broker.close(now_ms())
-    signals.stop()
-    return 1 if broker.failure else 0
 
 
 def _tell_of_passwords(broker: Broker, nursery: trio.Nursery) -> None:
