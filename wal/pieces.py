@@ -37,9 +37,15 @@ class Piece:
     """All bytes of the extent, of a segment in the object store; they were compared with their CRCs."""
 
 
-def contiguous(one: Piece, other: Piece) -> bool:
-    """Return whether two pieces lie one after the other in one file."""
-    return one.segment is other.segment and one.position + one.size == other.position
+def run_end(pieces: list[Piece], start: int) -> int:
+    """Return the end of the pieces from `start` on that lie one after the other in one file."""
+    segment, position = pieces[start].segment, pieces[start].position
+    for index in range(start, len(pieces)):
+        piece = pieces[index]
+        if piece.position != position or piece.segment is not segment:
+            return index
+        position += piece.size
+    return len(pieces)
 
 
 def cached(piece: Piece) -> list[Buffer]:

@@ -18,7 +18,7 @@ from wal.errors import IndexNotLoaded, LogDamaged, OffsetOutOfRange, RemoteReadE
 from wal.extents import Extents, owner, slots_from
 from wal.format import BATCH_PREFIX
 from wal.index import EXTENT_BYTES
-from wal.pieces import FILE_RANGE_BYTES, Piece, cached, contiguous, span, stored_elsewhere
+from wal.pieces import FILE_RANGE_BYTES, Piece, cached, run_end, span, stored_elsewhere
 from wal.remote_reads import remote_extent
 from wal.segment import FileRange, Segment
 from wal.state import LogState
@@ -71,19 +71,20 @@ def read(
     below = end if below is None else below
     state.must_not_wait = not may_wait
     try:
-        pieces, next_offset = _gather(state, stream, offset, max_bytes, minimum_one=minimum_one, below=below)
+        pieces, next_offset, size_bytes = _gather(
+            state, stream, offset, max_bytes, minimum_one=minimum_one, below=below
+        )
     finally:
         state.must_not_wait = False
     if not pieces and state.damage is not None and minimum_one:
         raise state.damage.with_traceback(None)
-    size_bytes = sum(piece.size for piece in pieces)
     return ReadResult(_parts(state, pieces), size_bytes, next_offset, len(pieces))
 
 
 def _gather(
     state: LogState, stream: Stream, offset: int, max_bytes: int, *, minimum_one: bool, below: int
-) -> tuple[list[Piece], int]:
-    """Return the pieces to hand out, and the offset after them."""
+) -> tuple[list[Piece], int, int]:
+    """Return the pieces to hand out, the offset after them, and their size."""
     pieces: list[Piece] = []
     total = loop_bytes = 0
     for segment, index, row, start in _few_segments(state, stream, offset, pieces):
@@ -94,9 +95,13 @@ def _gather(
         # Below the clean end, gaps are normal.
         if base >= below or (base > offset >= stream.clean_end and state.damage is not None):
             break
-        extent = ExtentRef(segment, index, row, owner(state, stream, start))
+        extent = ExtentRef(segment, index, row, owner(state, stream, start) if stream.copies_id else stream)
         data, unchecked = None, False
-        if segment.remote is not None or index.is_unchecked(row) or segment.damage is not None:
+        if (
+            segment.remote is not None
+            or (index.checked is not None and index.is_unchecked(row))
+            or segment.damage is not None
+        ):
             if total and loop_bytes > LOOP_CHECK_BYTES:
                 break
             try:
@@ -132,7 +137,7 @@ def _gather(
             offset = reached
         if stop < size or total >= max_bytes:
             break
-    return pieces, offset
+    return pieces, offset, total
 
 
 def _looked_at(state: LogState, extent: ExtentRef) -> tuple[bytes | None, bool]:
@@ -294,12 +299,11 @@ def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
             parts.append(stored_elsewhere(pieces[start]))
             start += 1
             continue
-        stop, size = start + 1, pieces[start].size
-        while stop < len(pieces) and contiguous(pieces[stop - 1], pieces[stop]):
-            size += pieces[stop].size
-            stop += 1
-        if size >= FILE_RANGE_BYTES or any(piece.unchecked for piece in pieces[start:stop]):
-            parts.append(_range(state, pieces[start:stop]))
+        stop = run_end(pieces, start)
+        last = pieces[stop - 1]
+        must_load = any(piece.unchecked for piece in pieces[start:stop])
+        if last.position + last.size - pieces[start].position >= FILE_RANGE_BYTES or must_load:
+            parts.append(_range(state, pieces[start:stop], must_load=must_load))
         elif all(piece.extent_position in piece.segment.tail for piece in pieces[start:stop]):
             for piece in pieces[start:stop]:
                 parts += cached(piece)
@@ -310,15 +314,14 @@ def _parts(state: LogState, pieces: list[Piece]) -> list[Part]:
     return parts
 
 
-def _range(state: LogState, pieces: list[Piece]) -> FileRange:
+def _range(state: LogState, pieces: list[Piece], *, must_load: bool) -> FileRange:
     """Return contiguous pieces as a range of their file."""
-    first = pieces[0]
+    first, last = pieces[0], pieces[-1]
     shared = first.segment.open_shared(state.disk)
-    must_load = any(piece.unchecked for piece in pieces)
     return FileRange(
         shared,
         first.position,
-        sum(piece.size for piece in pieces),
+        last.position + last.size - first.position,
         maybe_cold=must_load or first.extent_position not in first.segment.tail,
         must_load=must_load,
         load=partial(load, shared.file, [piece.extent for piece in pieces]),
@@ -345,7 +348,7 @@ def _from_disk(state: LogState, pieces: list[Piece]) -> list[Part]:
     if data is not None and len(data) < size:
         raise _too_short(first.segment, first.position + len(data), first.position + size)
     if data is None:
-        return [_range(state, [piece]) for piece in pieces]
+        return [_range(state, [piece], must_load=piece.unchecked) for piece in pieces]
     if len(pieces) == 1:
         return [data]
     view = memoryview(data)

@@ -6,7 +6,7 @@ from tests.wal.logs import batch, commit, open_log
 from wal.checking import ExtentRef
 from wal.index import ActiveIndex
 from wal.memory_disk import MemoryDisk
-from wal.pieces import Piece, contiguous, stored_elsewhere
+from wal.pieces import Piece, run_end, stored_elsewhere
 from wal.segment import FileRange, Segment
 from wal.stream import Stream
 
@@ -20,8 +20,8 @@ def piece(position: int, size: int, *, data: bytes | None = None, start: int = 0
 
 
 def test_pieces_are_contiguous_when_one_begins_where_the_other_ends() -> None:
-    assert contiguous(piece(100, 50), piece(150, 10))
-    assert not contiguous(piece(100, 50), piece(151, 10))
+    assert run_end([piece(100, 50), piece(150, 10)], 0) == 2
+    assert run_end([piece(100, 50), piece(151, 10)], 0) == 1
 
 
 def test_of_an_extent_in_the_object_store_only_the_piece_is_given() -> None:
