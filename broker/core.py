@@ -234,8 +234,11 @@ class Broker:
 
     def set_clocks(self, *, now_ms: int, wall_ms: int) -> None:
         """Begin a turn at this moment of the monotonic clock and of the wall clock; called by the shell."""
-        self.clock.set(now_ms=now_ms, wall_ms=wall_ms)
-        self.vnodes.follow(self.clock)
+        clock = self.clock
+        if (now_ms, wall_ms) == (clock.turn_ms, clock.turn_wall_ms) and self.vnodes.know_time:
+            return  # in one millisecond there are several turns with small requests
+        clock.set(now_ms=now_ms, wall_ms=wall_ms)
+        self.vnodes.follow(clock)
 
     def tick(self, now_ms: int) -> None:
         """Do all work that is due."""
@@ -293,6 +296,8 @@ class Broker:
 
     def take_unsent(self) -> list[Connection]:
         """Take the connections that got something to send, or a reason to close, since the last call."""
+        if not self._unsent:
+            return []
         taken, self._unsent[:] = self._unsent[:], []
         for connection in taken:
             connection.account()
@@ -338,16 +343,17 @@ class Broker:
         return bool(self.snapshots.job or self.databases.busy or any(log.busy for log in self.vnodes.every))
 
     def take_jobs(self, now_ms: int, *, of_all: bool = True) -> Iterator[tuple[Vnode, DiskJob]]:
-        """Yield the disk work that can begin now; unless `of_all`, of logs that have appends alone."""
-        for vnode in self.vnodes.every:
-            if not of_all and not vnode.log.has_appends:
-                continue
+        """Yield the disk work that can begin now; unless `of_all`, commits of appends alone."""
+        every = self.vnodes.every
+        for vnode in every if of_all else [vnode for vnode in every if vnode.log.has_appends]:
             try:
                 # One by one: a commit that has begun must be done, whatever comes after it.
                 for job in vnode.begin_jobs(now_ms, maintains=of_all):
                     yield vnode, job
             except Exception as error:  # noqa: BLE001  (the net)
                 self.logs.crashed(vnode, error, now_ms)
+        if not of_all:
+            return
         yield from ((self.meta, made) for made in self.databases.take_jobs(now_ms))
         if (snapshot := self.snapshots.begin()) is not None:
             yield self.meta, snapshot

@@ -235,6 +235,12 @@ class RequestReader:
         if buffer is None or not (self._pooled or self._is_window):
             return
         start, end = self._start, self._end
+        if start == end and self._pooled:
+            self._pool.give(buffer)
+            self._buffer = None
+            self._start = self._end = 0
+            self._pooled = False
+            return
         keeps = self._is_window and end - start >= self._pool.buffer_bytes
         rest = buffer[start:end] if keeps else memoryview(bytearray(buffer[start:end]))
         if self._is_window:

@@ -70,7 +70,7 @@ def decode_request_header(data: memoryview) -> RequestHeader:
         client_id = str(data[10:position], "utf-8", "replace")
     elif length != -1:
         raise bad_string(10, f"{_PATH}.client_id", length, len(data) - 10)
-    if is_flexible(api_key, api_version):
+    if api_version >= FIRST_FLEXIBLE_VERSION.get(api_key, NEVER_FLEXIBLE):
         position = _pass_tags(data, position)
     return RequestHeader(
         api_key=api_key,

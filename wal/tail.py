@@ -38,14 +38,17 @@ def pinned_bytes(buffers: Iterable[Buffer]) -> int:
     return sum(owners.values())
 
 
-def _weights(buffers: Iterable[Buffer]) -> tuple[int, dict[int, int]]:
-    """Return the size of the requests that have memory of their own, and the sizes of slabs by identity."""
+def _weights(extents: dict[int, list[Buffer]]) -> tuple[int, dict[int, int], int]:
+    """Return the size of the requests with memory of their own, the sizes of slabs, the number of buffers."""
     requests: dict[int, int] = {}
     slabs: dict[int, int] = {}
-    for buffer in buffers:
-        owner: Any = buffer.obj if type(buffer) is memoryview else buffer
-        (slabs if type(owner) is mmap.mmap else requests)[id(owner)] = len(owner)
-    return sum(requests.values()), slabs
+    count = 0
+    for buffers in extents.values():
+        count += len(buffers)
+        for buffer in buffers:
+            owner: Any = buffer.obj if type(buffer) is memoryview else buffer
+            (slabs if type(owner) is mmap.mmap else requests)[id(owner)] = len(owner)
+    return sum(requests.values()), slabs, count
 
 
 class TailCache:
@@ -64,12 +67,11 @@ class TailCache:
         """Keep the extents of a frame, by position; their batches have `size_bytes` together."""
         if not extents:
             return
-        pinned, slabs = _weights(buffer for buffers in extents.values() for buffer in buffers)
-        fresh = sum(size for slab, size in slabs.items() if slab not in self._slabs)
+        pinned, slabs, buffer_count = _weights(extents)
+        fresh = sum([size for slab, size in slabs.items() if slab not in self._slabs])
         if pinned > WASTE_MAX * size_bytes or fresh > SLAB_WASTE_MAX * size_bytes:
             extents = {position: [b"".join(buffers)] for position, buffers in extents.items()}
-            pinned, slabs, fresh = size_bytes, {}, 0
-        buffer_count = sum(map(len, extents.values()))
+            pinned, slabs, fresh, buffer_count = size_bytes, {}, 0, len(extents)
         size_bytes = pinned + BUFFER_BYTES * buffer_count + EXTENT_OVERHEAD_BYTES * len(extents)
         segment.tail.update(extents)
         for slab in slabs:

@@ -21,7 +21,7 @@ from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
 from broker.connections.response_errors import errors_of
 from broker.connections.thread_answer import ThreadAnswer
-from broker.loop.answers import EncodedAnswer
+from broker.loop.answers import EncodedAnswer, WholeAnswer
 from broker.loop.call import SMALL_BYTES, Call
 from broker.loop.last_fetch import LastFetch
 from broker.loop.slices import Offload, run_here
@@ -111,16 +111,14 @@ class Connection(MeteredConnection):
         # Runs work in a thread.
         self.offload = offload
         self.outgoing: deque[Any] = deque()
-        self.head_sent = 0
-        self.departures, self.client_software = Departures(stats), ("", "")
+        self.head_sent, self.departures, self.client_software = 0, Departures(stats), ("", "")
         # Set: the shell sends what is outgoing, then closes and logs this reason.
         self.close_reason: str | None = None
         self.close_cause = Cause.CLIENT
         # True: the shell closes now, and sends nothing more.
         self.aborted = False
         # True while the connection is listed with the broker as having something to send.
-        self.dirty = False
-        self.unsent = unsent
+        self.dirty, self.unsent = False, unsent
         # True: it was not read, or not to the end, while saturated; reading resumes when it no longer is.
         self.stalled = False
         # The turn in which bytes were last received: the requests in the buffer were complete then.
@@ -213,7 +211,8 @@ class Connection(MeteredConnection):
 
     def answer(self, call: Call[Any], response: object) -> None:
         """Encode the call's answer, a wide one in a thread, and send all that is now in order."""
-        if is_wide(response):
+        whole = response.parts if type(response) is WholeAnswer else None
+        if whole is None and is_wide(response):
             self.answer_in_thread(call, response, self.offload)
             return
         assert call.output is None, "a call is answered once"
@@ -221,16 +220,18 @@ class Connection(MeteredConnection):
             call.output = []
             return
         before = self._answered(call)
+        self._release(call, self._encoded(call, response) if whole is None else whole)
+        if before is not None:
+            self.stats.turns.leave(before)
+
+    def _encoded(self, call: Call[Any], response: object) -> list[Any]:
         call.errors = errors_of(response)
         self._count_errors(call, response)
         try:
-            output = encode_answer(call, response)
+            return encode_answer(call, response)
         except Unencodable as error:
             self._cannot_be_written(call, error)
-            output = []
-        self._release(call, output)
-        if before is not None:
-            self.stats.turns.leave(before)
+            return []
 
     def _answered(self, call: Call[Any]) -> Task | None:
         """Note the moment of the answer, and work for the call; a task that is returned needs a `leave`."""

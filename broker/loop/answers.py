@@ -26,6 +26,16 @@ class EncodedAnswer:
         self.size_bytes = sum(map(len, parts))
 
 
+class WholeAnswer(EncodedAnswer):
+    """An answer to one call with its size and header: nothing is added."""
+
+    __slots__ = ()
+
+    def __init__(self, data: bytes) -> None:
+        self.parts = [data]
+        self.size_bytes = len(data)
+
+
 class RawAnswer(EncodedAnswer):
     """An answer without a header: a bare token, as it follows a SaslHandshake v0."""
 

@@ -20,11 +20,18 @@ class Clock:
     while must not delete every record.
     """
 
-    __slots__ = ("_anchor_ms", "_anchored_at_ms", "_jumped_at_ms", "_wall_offset_ms", "turn_ms")
+    __slots__ = (
+        "_anchor_ms",
+        "_anchored_at_ms",
+        "_jumped_at_ms",
+        "_wall_offset_ms",
+        "turn_ms",
+        "turn_wall_ms",
+    )
 
     def __init__(self, *, now_ms: int, wall_ms: int, last_wall_ms: int | None = None) -> None:
         """Begin at this moment; `last_wall_ms` is the latest time of day known from before the start."""
-        self.turn_ms = now_ms
+        self.turn_ms, self.turn_wall_ms = now_ms, wall_ms
         self._wall_offset_ms = wall_ms - now_ms
         known_ms = wall_ms if last_wall_ms is None else min(wall_ms, last_wall_ms)
         self._anchor_ms = known_ms - now_ms
@@ -34,7 +41,7 @@ class Clock:
 
     def set(self, *, now_ms: int, wall_ms: int) -> None:
         """Begin a turn at this monotonic moment (ms), which is this time of day (ms since 1970)."""
-        self.turn_ms = now_ms
+        self.turn_ms, self.turn_wall_ms = now_ms, wall_ms
         offset_ms = self._wall_offset_ms = wall_ms - now_ms
         if offset_ms > self._anchor_ms + JUMP_MS:
             if self._jumped_at_ms is None:

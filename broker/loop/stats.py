@@ -144,15 +144,18 @@ class Stats:
     def completed(self, calls: Sequence[Timed], sent_ns: int) -> None:
         """Count requests of one connection whose answers have left together."""
         first = calls[0]
-        key = first.api_key, first.version
-        if all((call.api_key, call.version) == key for call in calls):
-            self._counts(first).add(calls, sent_ns)
-        else:
-            for call in calls:
-                self._counts(call).add((call,), sent_ns)
+        api_key, version = first.api_key, first.version
+        alike = True
         for call in calls:
+            if call.api_key != api_key or call.version != version:
+                alike = False
             if call.logged:
                 self.on_logged(call, sent_ns)
+        if alike:
+            self._counts(first).add(calls, sent_ns)
+            return
+        for call in calls:
+            self._counts(call).add((call,), sent_ns)
 
     def _counts(self, call: Timed) -> RequestStats:
         found = self.requests.get(call.api_key << 16 | call.version)

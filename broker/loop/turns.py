@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Final, Protocol
 
 from broker.loop.histogram import Histogram
@@ -78,7 +79,6 @@ class Turns:
         "longest_ns",
         "longest_task_ns",
         "mark_ns",
-        "most",
         "number",
         "on_slow",
         "page_until_ns",
@@ -87,6 +87,7 @@ class Turns:
         "sockets",
         "task",
         "timers",
+        "touched",
         "unknown",
         "wake",
         "window",
@@ -114,8 +115,8 @@ class Turns:
         self.began_ns = self.mark_ns = 0
         self.began_cpu_ns = 0
         self.task: Task = self.sockets
-        # The work that has taken the most of this turn, and the task with the longest single piece.
-        self.most = self.sockets
+        # The kinds of work that have taken some of this turn, and the task with the longest single piece.
+        self.touched = [self.sockets]
         self.longest: Task = self.sockets
         self.longest_task_ns = 0
         # The longest turn of this window of time and of the one before.
@@ -143,8 +144,9 @@ class Turns:
         self.number += 1
         self.task = self.longest = task
         self.longest_task_ns = 0
-        work = self.most = task.work
+        work = task.work
         work.turn_number, work.turn_ns = self.number, 0
+        self.touched = [work]
         self.running = True
         if self.asleep:
             self.wake()
@@ -165,24 +167,30 @@ class Turns:
             work.turn_ns += spent_ns
         else:
             work.turn_number, work.turn_ns = self.number, spent_ns
-        if work.turn_ns > self.most.turn_ns:
-            self.most = work
+            self.touched.append(work)
         return before
 
     leave = enter
     """Go on with the task from before; `mark_ns` is the moment."""
+
+    @property
+    def most(self) -> Work:
+        """The work that has taken the most of the present turn, or of the last one."""
+        return max(self.touched, key=_turn_ns)
 
     def end(self) -> None:
         """Count the turn."""
         self.enter(self.sockets)
         self.running = False
         duration_ns = self.mark_ns - self.began_ns
-        self.most.turns_ns.add(duration_ns)
-        self._note_longest(duration_ns)
+        most = self.most
+        most.turns_ns.add(duration_ns)
+        if duration_ns > self.longest_ns or self.mark_ns >> WINDOW_BITS != self.window:
+            self._note_longest(duration_ns)
         if duration_ns > BUDGET_NS:
             cpu_ns = self.cpu_ns() - self.began_cpu_ns
             if cpu_ns > BUDGET_NS:
-                self.most.over_budget += 1
+                most.over_budget += 1
             if self.on_slow is not None:
                 self.on_slow(duration_ns, cpu_ns)
         # A finished call must not be kept in memory by an idle loop.
@@ -215,6 +223,9 @@ class Turns:
         if windows_ago > 1:
             return 0
         return max(self.longest_ns, self.longest_before_ns if windows_ago == 0 else 0)
+
+
+_turn_ns = attrgetter("turn_ns")
 
 
 def _zero() -> int:

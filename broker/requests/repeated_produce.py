@@ -8,7 +8,8 @@ Versions before 9 have lengths of a fixed size where later ones have compact one
 The requests of most producers differ in their batch alone.  The first with a head is served as any other; if
 nothing about its topic is special, the partition is remembered under the head, with the bytes of the answer.
 Those that follow are neither decoded nor passed from hand to hand.  The batch is judged as on the ordinary
-way (`append_batch`), and one that is refused takes that way from the start, which answers it.
+way, without what their topics never ask (`append_plain`), and one that is refused takes that way from the
+start, which answers it.
 
 What was remembered counts as long as the topic and its settings are the same objects.  It holds no right: the
 gate is asked about the client of each request, and one that it would hold back takes the ordinary way.
@@ -24,9 +25,10 @@ from broker.catalogue.catalogue_records import TopicDeleted
 from broker.catalogue.queue_lengths import has_length
 from broker.config.kawal_topic_keys import CODECS
 from broker.errors import RequestError
-from broker.loop.answers import EncodedAnswer
+from broker.loop.answers import WholeAnswer
 from broker.loop.call import Call
-from broker.storage.append import AppendResult, append_batch
+from broker.storage.append import AppendResult, append_plain
+from protocol.headers import encode_response_header
 from protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -69,8 +71,8 @@ _ATTRIBUTES_AT: Final = 22
 _MARKS: Final = (0x1122334455667701, 0x1122334455667702, 0x1122334455667703)
 """Base offset, append time and log start where an answer's template has them."""
 
-_FIELDS: Final = Struct(">qqq")
-_OLD_FIELDS: Final = Struct(">qq")
+_FIELDS: Final = "qqq"
+_OLD_FIELDS: Final = "qq"
 
 NO_ID: Final = -1
 """The length of a transactional id that there is not, before version 9."""
@@ -145,7 +147,17 @@ def batch_in(data: memoryview, position: int) -> memoryview | None:
 class KnownHead:
     """The meaning of a head, and the answer to it."""
 
-    __slots__ = ("_after", "_before", "partition", "request", "settings", "topic", "version", "weight_bytes")
+    __slots__ = (
+        "_after",
+        "_answer",
+        "_before",
+        "_tells_log_start",
+        "partition",
+        "request",
+        "settings",
+        "topic",
+        "weight_bytes",
+    )
 
     def __init__(
         self, call: Call[ProduceRequest], partition: Partition, settings: TopicSettings, weight_bytes: int
@@ -154,7 +166,6 @@ class KnownHead:
         self.topic: Topic = partition.topic
         self.settings = settings
         self.partition = partition
-        self.version = call.version
         self.weight_bytes = weight_bytes
         (named,) = call.request.topic_data
         self.request = ProduceRequest(
@@ -166,18 +177,20 @@ class KnownHead:
         )
         topic = TopicProduceResponse(name=named.name, topic_id=named.topic_id, partition_responses=[answer])
         body = b"".join(encode(ProduceResponse(responses=[topic]), call.version))  # type: ignore[arg-type]  # no file ranges
-        told = _FIELDS.pack(*_MARKS)
-        if call.version < LOG_START_SINCE_VERSION:
-            told = told[: _OLD_FIELDS.size]
-        self._before, self._after = body.split(told)
+        self._tells_log_start = call.version >= LOG_START_SINCE_VERSION
+        fields = _FIELDS if self._tells_log_start else _OLD_FIELDS
+        before, self._after = body.split(Struct(f">{fields}").pack(*_MARKS[: len(fields)]))
+        # The correlation id is the only part of the header that differs.
+        self._before = encode_response_header(call.api_key, call.version, 0)[4:] + before
+        self._answer = Struct(f">ii{len(self._before)}s{fields}{len(self._after)}s")
 
-    def answer(self, result: AppendResult, log_start: int) -> EncodedAnswer:
+    def answer(self, correlation_id: int, result: AppendResult, log_start: int) -> WholeAnswer:
         """Return the answer for a batch that was appended."""
-        if self.version < LOG_START_SINCE_VERSION:
-            fields = _OLD_FIELDS.pack(result.base_offset, result.append_time_ms)
-        else:
-            fields = _FIELDS.pack(result.base_offset, result.append_time_ms, log_start)
-        return EncodedAnswer([self._before + fields + self._after])
+        form = self._answer
+        head = form.size - 4, correlation_id, self._before, result.base_offset, result.append_time_ms
+        if self._tells_log_start:
+            return WholeAnswer(form.pack(*head, log_start, self._after))
+        return WholeAnswer(form.pack(*head, self._after))
 
 
 class RepeatedProduce:
@@ -195,7 +208,8 @@ class RepeatedProduce:
         """Answer."""
         known = self._known
         if error is None:
-            self._call.reply(known.answer(self._result, self._log_start))
+            call = self._call
+            call.reply(known.answer(call.correlation_id, self._result, self._log_start))
             return
         answer = PartitionProduceResponse(
             index=known.partition.index,
@@ -221,6 +235,8 @@ class RepeatedProduces:
         self._known: dict[tuple[int, bytes], KnownHead] = {}
         # Their keys by topic: a topic that was deleted is let go at once, not when its head is seen again.
         self._of_topic: dict[UUID, set[tuple[int, bytes]]] = {}
+        # The size of the head that was seen last: most are like it.
+        self._head_bytes = 0
         # The log of the catalogue is opened after the dispatcher is made.
         self._listens = False
 
@@ -231,33 +247,29 @@ class RepeatedProduces:
 
     def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
         """Append the batch of a request with a known head; False: nothing was done."""
-        end = head_end(call.version, data, position)
-        if end < 0:
-            return False
-        key = (call.version, bytes(data[position:end]))
-        known = self._known.get(key)
-        if known is None:
-            return False
+        version, end = call.version, position + self._head_bytes
+        # A head tells where it ends, so one that is known ends there wherever it is found.
+        known = self._known.get(key := (version, bytes(data[position:end])))
+        if known is None or len(data) < end + HEADER_BYTES:
+            end = head_end(version, data, position)
+            known = self._known.get(key := (version, bytes(data[position:end]))) if end >= 0 else None
+            if known is None:
+                return False
+            self._head_bytes = end - position
         topic = known.topic
         if topic.settings is not known.settings or self._metadata.catalogue.find(topic.name) is not topic:
             del self._known[key]
             return False
         if not self._gate.lets_write(call.connection, topic.name):
             return False
-        batch = batch_in(data, end) if call.version >= FLEXIBLE_SINCE_VERSION else old_batch_in(data, end)
+        batch = batch_in(data, end) if version >= FLEXIBLE_SINCE_VERSION else old_batch_in(data, end)
         if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
             return False
         try:
-            result = append_batch(
-                call,
-                known.partition,
-                batch,
-                settings=known.settings,
-                wall_ms=self._loop.clock.wall_ms(call.received_ms),
-            )
+            wall_ms = self._loop.clock.wall_ms(call.received_ms)
+            result = append_plain(call, known.partition, batch, known.settings, wall_ms)
         except RequestError:
             return False
-        assert isinstance(result, AppendResult), "the topic's batches are not written anew"
         call.request = known.request
         connection = call.connection
         connection.weigh(call, call.weight_bytes + known.weight_bytes)
@@ -297,7 +309,7 @@ class RepeatedProduces:
         return catalogue.find_id(topic_id) if version >= TOPIC_IDS_SINCE_VERSION else catalogue.find(name)
 
     def _is_plain(self, topic: Topic) -> bool:
-        """Whether a batch that `append_batch` accepts, with these settings, may be stored as it is."""
+        """Whether a batch that `append_plain` accepts, with these settings, may be stored as it is."""
         if topic.view is not None or topic.internal:
             return False
         settings = self._metadata.topics.settings(topic)

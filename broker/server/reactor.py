@@ -16,7 +16,6 @@ of the turn (ready_sockets.py says which sockets are long work); what is left wa
 
 from __future__ import annotations
 
-import logging
 import math
 import select
 from collections.abc import Callable
@@ -40,8 +39,6 @@ from wal.jobs import CommitJob
 
 if TYPE_CHECKING:
     from broker.server.peer_door import PeerDoor
-
-logger = logging.getLogger("kawal.server")
 
 SHORT_SHARE_NS: Final = 4_000_000
 """The processor time of a turn for sockets with short work, half of it for those that never ask for more; the
@@ -203,6 +200,7 @@ class Reactor:
             beside_short = turns.began_ns < self._short_work_expected_until_ns
             if beside_short:
                 self._carry_out(now_ms)
+                turns.enter(turns.sockets)
             share_ns = LONG_SHARE_BESIDE_SHORT_NS if beside_short else LONG_SHARE_NS
             self._serve_level(ready.edge, share_ns // 2, now_ms)
             self._serve_level(ready.long, share_ns, now_ms)
@@ -216,8 +214,9 @@ class Reactor:
             self._serve_other(ready.first(ready.others)[0], now_ms)
         if ready.prompt or ready.short:
             self._short_work_expected_until_ns = self._turns.began_ns + SHORT_WORK_EXPECTED_NS
-            took_ns = self._serve_level(ready.prompt, SHORT_SHARE_NS // 2, now_ms)
-            self._serve_level(ready.short, SHORT_SHARE_NS - took_ns, now_ms)
+            took_ns = self._serve_level(ready.prompt, SHORT_SHARE_NS // 2, now_ms) if ready.prompt else 0
+            if ready.short:
+                self._serve_level(ready.short, SHORT_SHARE_NS - took_ns, now_ms)
 
     def _serve_other(self, descriptor: int, now_ms: int) -> None:
         """Serve a descriptor that belongs to no client, if it is still watched."""
@@ -272,18 +271,19 @@ class Reactor:
         self._turns.end()
 
     def _carry_out(self, now_ms: int) -> None:
-        """Send what was answered, and hand out disk jobs."""
+        """Send what was answered, and hand out disk jobs, which is then the task."""
         turns = self._turns
-        turns.enter(turns.sending)
-        self._sender.send_some(turns.clock_ns, now_ms)
-        turns.leave(turns.disk)
-        self._workers.grow(self._broker.disk_threads)
+        if self._sender.pending:
+            turns.enter(turns.sending)
+            self._sender.send_some(turns.clock_ns, now_ms)
+        turns.enter(turns.disk)
         self._looked_at_all = turns.began_ns >= self._look_at_all_ns
-        if self._looked_at_all and turns.began_ns:
-            self._look_at_all_ns = turns.began_ns + LOOK_NS
+        if self._looked_at_all:
+            self._workers.grow(self._broker.disk_threads)
+            if turns.began_ns:
+                self._look_at_all_ns = turns.began_ns + LOOK_NS
         for vnode, job in self._broker.take_jobs(now_ms, of_all=self._looked_at_all):
             self._workers.submit(vnode, job)
-        turns.enter(turns.sockets)
 
     # --- connections -----------------------------------------------------------------------------------
 
@@ -352,8 +352,10 @@ class Reactor:
     def take_in(self, results: list[Result], now_ms: int) -> None:
         """Act on the results of work in threads."""
         for result in results:
-            with self._broker.internal_errors.net(ErrorPlace.LOOP, "the end of work in a thread"):
+            try:
                 self._take_in(result, now_ms)
+            except Exception as error:  # noqa: BLE001  (the net)
+                self._broker.internal_errors.note(ErrorPlace.LOOP, "the end of work in a thread", error)
 
     def _take_in(self, result: Result, now_ms: int) -> None:
         match result:
@@ -369,12 +371,10 @@ class Reactor:
                     self._broker.internal_errors.note(ErrorPlace.THREAD, "work in a thread", error)
                 done(error)
 
-    def _count_commit(self, job: CommitJob, error: Exception | None, duration_ns: int, sync_ns: int) -> None:
-        stats = self._broker.stats
+    def _count_commit(self, job: CommitJob, error: Exception | None, took_ns: int, sync_ns: int) -> None:
+        stats, batches = self._broker.stats, job.entry_count
         if error is None:
-            stats.committed(
-                duration_ns=duration_ns, sync_ns=sync_ns, batches=job.entry_count, size_bytes=job.size_bytes
-            )
+            stats.committed(duration_ns=took_ns, sync_ns=sync_ns, batches=batches, size_bytes=job.size_bytes)
         else:
             stats.commits_failed += 1
 

@@ -10,7 +10,7 @@ from typing import Final
 from broker.connections.connection import Connection
 from broker.core import Broker
 from broker.loop.stats import Cause
-from broker.server.sockets import Sockets
+from broker.server.sockets import READ, Sockets
 from broker.server.transport import Transport
 from broker.server.warming import Warming
 from broker.server.workers import DiskWorkers
@@ -86,7 +86,8 @@ class Sender:
             return
         if connection.stalled and not connection.saturated and not sockets.stopping:
             sockets.ready.resume(transport)
-        sockets.watch(transport, now_ms)
+        if transport.interest != READ or connection.outgoing or connection.close_reason is not None:
+            sockets.watch(transport, now_ms)
 
     def _warm_if_cold(self, transport: Transport) -> None:
         """Have a thread read the next ranges first: sendfile would block the loop for a disk read."""

@@ -164,6 +164,18 @@ class PlainTransport:
         connection = self.connection
         outgoing = connection.outgoing
         room = SEND_BYTES_PER_TURN
+        if (
+            connection.memory_bytes == connection.outgoing_bytes <= room
+            and not connection.head_sent
+            and 0 < len(outgoing) <= BUFFERS_PER_SEND
+        ):
+            # Nearly always: a few answers without file ranges, which all leave.
+            try:
+                count = self.socket.sendmsg(outgoing, (), 0)
+            except BlockingIOError:
+                return True
+            connection.sent(count)
+            room -= count
         while outgoing:
             if room <= 0 or (type(outgoing[0]) is FileRange and self._is_cold(outgoing[0])):
                 return True

@@ -208,8 +208,11 @@ class DiskWorkers:
         self._tell(TaskDone(done, _error_of(work)))
 
     def _tell(self, result: Result) -> None:
-        self._results.append(result)
-        self.wake()
+        results = self._results
+        results.append(result)
+        if len(results) == 1:
+            # Whoever added one before that is still there has woken the loop, or is about to.
+            self.wake()
 
     def wake(self) -> None:
         """Make the event descriptor readable, so that the event loop takes a turn."""

@@ -133,6 +133,36 @@ def append_batch(
     return AppendResult(appended.base_offset if closed is None else -1, append_time_ms, appended.version)
 
 
+def append_plain(
+    call: Call[ProduceRequest],
+    partition: Partition,
+    records: bytes | bytearray | memoryview,
+    settings: TopicSettings,
+    wall_ms: int,
+) -> AppendResult:
+    """Do as `append_batch` with a batch outside of transactions, for a topic with none of the settings that
+    refuse batches, open them, add to them or move them.
+
+    Raises: RequestError, as there; nothing was appended.
+    """
+    header, batch = _checked_batch(call, settings, records)
+    append_time_ms = _check_content(batch, header, partition, settings, wall_ms, None, None)
+    vnode, stream_id, stamp = partition.vnode, partition.stream_id, _stamp(header)
+    try:
+        if stamp is not None:
+            known = vnode.log.producers(stream_id).check(stamp)
+            if isinstance(known, Duplicate):
+                # As there: the original may still be on its way to the disk.
+                return AppendResult(known.base_offset, known.timestamp_ms, vnode.last_version)
+        appended = vnode.log.append(stream_id, batch, producer=stamp)
+    except ProducerError as error:
+        raise RequestError(_PRODUCER_CODES[type(error)], str(error)) from error
+    except (WalError, DiskError) as error:
+        raise _not_stored(partition, stamp, None, error) from error
+    vnode.last_version = appended.version
+    return AppendResult(appended.base_offset, append_time_ms, appended.version)
+
+
 def _sequence_known(partition: Partition, closed: Partition | None, stamp: ProducerStamp) -> New | Duplicate:
     if closed is not None:
         return check_sequence(closed, partition, stamp)

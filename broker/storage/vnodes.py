@@ -68,6 +68,11 @@ class Vnodes(Mapping[str, list[Vnode]]):
         """Return a vnode by its number; None if it is not open in this process."""
         return self._by_index.get(database, {}).get(index)
 
+    @property
+    def know_time(self) -> bool:
+        """Whether every log has been told the time of day; one of a new database has not."""
+        return self._wall_offset_ms is not None
+
     def follow(self, clock: Clock) -> None:
         """Let the logs write the time of day into their frames, without a jump that does not count yet.
 

@@ -37,3 +37,22 @@ def test_an_error_of_upkeep_does_not_lose_the_commit_that_began_beside_it(
     assert answer.error_code in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR)
     gateway.advance(5_000)
     assert send(client, "t", batch(b"two")).error_code == ErrorCode.NONE
+
+
+def test_between_two_looks_at_all_logs_commits_alone_are_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    client = gateway.client()
+    create(client, "t")
+    gateway.settle()
+    asked: list[str] = []
+
+    def take_jobs(_now_ms: int) -> list[Job]:
+        asked.append("databases")
+        return []
+
+    monkeypatch.setattr(gateway.broker.databases, "take_jobs", take_jobs)
+    client.send(producing(("t", 0, batch(b"one"))), 9)
+    jobs = list(gateway.broker.take_jobs(gateway.now_ms, of_all=False))
+    assert ([vnode.database for vnode, _ in jobs], asked) == (["default"], [])
+    list(gateway.broker.take_jobs(gateway.now_ms))
+    assert asked == ["databases"]

@@ -288,3 +288,30 @@ def test_a_damaged_repetition_is_treated_as_by_the_ordinary_way(
     found = answered()
     with pytest.MonkeyPatch.context() as patch, decoding_all(patch):
         assert found == answered()
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_request_that_ends_with_a_known_head_is_no_error_of_ours(
+    gateway: Gateway, client: Client, version: int
+) -> None:
+    create(client, "t")
+    whole = batch(b"v" * 100)
+    frame = request_frame(producing(("t", 0, whole)), version, 7)
+    head = frame[4 : frame.index(whole) - (4 if version < 9 else 2)]
+    assert produce(client, b"a", version=version).base_offset == 0
+    other = gateway.client()
+    other.send_bytes(struct.pack(">i", len(head)) + head)
+    assert other.connection.close_reason is not None
+    assert not any(gateway.broker.internal_errors.counts.values())
+    assert produce(client, b"b", version=version).base_offset == 1
+
+
+@pytest.mark.parametrize("version", [7, 9])
+def test_heads_of_several_sizes_are_all_known(client: Client, decoded: list[int], version: int) -> None:
+    names = ["t", "a-longer-name", "tt"]
+    for name in names:
+        create(client, name)
+    for offset in range(3):
+        for name in names:
+            assert produce(client, b"v", version=version, name=name).base_offset == offset
+    assert decoded == [version] * len(names)

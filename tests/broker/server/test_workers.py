@@ -135,6 +135,17 @@ def test_results_make_the_event_descriptor_readable_until_they_are_taken() -> No
     assert workers.stop() == []
 
 
+def test_results_that_come_before_the_loop_has_taken_any_wake_it_once_and_later_ones_again() -> None:
+    workers = DiskWorkers(1)
+    workers._tell(TaskDone(print, None))
+    workers._tell(TaskDone(print, None))
+    assert os.eventfd_read(workers.event_descriptor) == 1
+    assert len(workers._take_all()) == 2
+    workers._tell(TaskDone(print, None))
+    assert len(workers.take_results()) == 1
+    workers.stop()
+
+
 def test_a_stop_ends_threads_and_descriptor() -> None:
     workers = DiskWorkers(3)
     workers.stop()

@@ -75,3 +75,15 @@ def test_what_a_log_of_durability_remote_had_at_the_start_is_not_safe_before_the
     assert all(vnode.is_confirmed and vnode.journal is journal for vnode in others)
     vnodes.remove("d")
     assert journal.forgotten == others
+
+
+def test_the_logs_of_a_new_database_learn_the_time_of_day_in_the_same_millisecond() -> None:
+    gateway = Gateway(kawal_vnodes=3)
+    broker, now_ms = gateway.broker, gateway.now_ms
+    broker.set_clocks(now_ms=now_ms, wall_ms=now_ms)
+    known = [broker.vnodes.know_time]
+    broker.vnodes.add("d", broker.vnodes["default"][1:])
+    known.append(broker.vnodes.know_time)
+    broker.set_clocks(now_ms=now_ms, wall_ms=now_ms)
+    known.append(broker.vnodes.know_time)
+    assert known == [True, False, True]
