@@ -211,7 +211,7 @@ class DiskWorkers:
         results = self._results
         results.append(result)
         if len(results) == 1:
-            # Whoever added one before that is still there has woken the loop, or is about to.
+            # If one from before is still there, its thread has woken the loop, or is about to.
             self.wake()
 
     def wake(self) -> None:
