@@ -8,7 +8,6 @@ written today does not expire its producer at once. The rules for one stream are
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from wal.format import BATCH_PREFIX, BatchPrefix
@@ -32,6 +31,7 @@ from wal.stream_producers import (
     stamp_of,
     without_first,
 )
+from wal.stream_rounds import Round, StreamRow
 from wal.transactions import NO_OFFSET, AbortedTransaction, TransactionMarker, read_marker
 
 if TYPE_CHECKING:
@@ -111,15 +111,16 @@ class Producers:
         self._streams: dict[int, StreamProducers] = {}
         self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
         self._durable_token = 0
-        self._to_expire: Iterator[int] = iter(())
+        # The same streams in a row, and how far each of two has come on its way round them.
+        self._row = StreamRow(self._streams)
+        self._to_expire, self._to_evict = Round(self._row), Round(self._row)
+        self._evicted_before_ms = 0
+        """The moment since which producers that wrote nothing are forgotten for lack of memory: that at which
+        the round began."""
         self.bytes_max = bytes_max
         self._count = 0
         self.forgotten = 0
         """The producers that were forgotten for lack of memory so far."""
-        # The streams in which producers are yet to be forgotten, for lack of memory, and the moment since
-        # which those of them that wrote nothing are.
-        self._to_evict: Iterator[int] = iter(())
-        self._evicted_before_ms = 0
 
     def configure(self, options: LogOptions) -> None:
         """Apply changed limits."""
@@ -191,13 +192,13 @@ class Producers:
         if self.size_bytes <= self.bytes_max:
             return
         for _ in range(LOOKED_AT_MAX):
-            stream_id = next(self._to_evict, None)
+            stream_id = self._to_evict.next()
             if stream_id is None:
-                self._to_evict, self._evicted_before_ms = iter(list(self._streams)), now_ms
+                self._evicted_before_ms = now_ms
                 continue
-            stream = self._streams.get(stream_id)
-            evicted = None if stream is None else stream.idle_since(self._evicted_before_ms)
-            if stream is not None and evicted is not None:
+            stream = self._streams[stream_id]
+            evicted = stream.idle_since(self._evicted_before_ms)
+            if evicted is not None:
                 self.forgotten += 1
                 self._change(stream_id, stream, evicted, None)
                 self._forget_if_empty(stream_id, stream)
@@ -273,8 +274,10 @@ class Producers:
 
     def drop_stream(self, stream_id: int) -> None:
         """Forget a stream; to be called when its drop is durable."""
-        stream = self._streams.pop(stream_id, None)
-        self._count -= 0 if stream is None else len(stream.states)
+        stream = self._streams.get(stream_id)
+        if stream is not None:
+            self._count -= len(stream.states)
+            self._row.remove(stream_id)
 
     def log_start_moved(self, stream_id: int, log_start: int) -> None:
         """Forget the aborted transactions below the log start.
@@ -293,12 +296,9 @@ class Producers:
         """
         expired = 0
         for _ in range(min(stream_count, len(self._streams))):
-            stream_id = next(self._to_expire, None)
-            if stream_id is None:
-                self._to_expire = iter(list(self._streams))
-                continue
-            stream = self._streams.get(stream_id)
-            if stream is not None:
+            stream_id = self._to_expire.next()
+            if stream_id is not None:
+                stream = self._streams[stream_id]
                 expired += stream.forget_idle(now_ms - self.expiration_ms)
                 self._forget_if_empty(stream_id, stream)
         self._count -= expired
@@ -325,11 +325,12 @@ class Producers:
 
     def restore(self, snapshot: ProducerSnapshot) -> None:
         """Replace everything with a snapshot."""
-        self._streams = {}
+        self._row.clear()
         self._durable_token = self.token
         self._changes.clear()
         for stream_id, states in zip(snapshot.stream_ids, snapshot.states, strict=True):
-            stream = self._streams[stream_id] = StreamProducers(states)
+            stream = StreamProducers(states)
+            self._row.add(stream_id, stream)
             if stream_id in snapshot.aborted:
                 stream.have_transactions().set_aborted(snapshot.aborted[stream_id])
         self._count = sum(map(len, snapshot.states))
@@ -347,7 +348,8 @@ class Producers:
     def _have(self, stream_id: int) -> StreamProducers:
         stream = self._streams.get(stream_id)
         if stream is None:
-            stream = self._streams[stream_id] = StreamProducers()
+            stream = StreamProducers()
+            self._row.add(stream_id, stream)
         return stream
 
     def _change(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
@@ -361,4 +363,4 @@ class Producers:
 
     def _forget_if_empty(self, stream_id: int, stream: StreamProducers) -> None:
         if stream.is_empty():
-            del self._streams[stream_id]
+            self._row.remove(stream_id)

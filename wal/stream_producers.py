@@ -45,6 +45,9 @@ from wal.transactions import (
 BATCHES_KEPT = 5
 """Clients keep at most five batches in flight, so no retry is older.  Source: KIP-98, max.in.flight 5."""
 
+LOOKED_AT_MAX = 8
+"""The producers that are looked at for one without a transaction."""
+
 NO_EPOCH = -1
 _SEQUENCE_MASK = 0x7FFF_FFFF
 _STATE = struct.Struct("<hiqq")
@@ -134,13 +137,15 @@ def stamp_of(prefix: BatchPrefix) -> ProducerStamp | None:
 class StreamProducers:
     """The producers of one stream, the latest writer last."""
 
-    __slots__ = ("_is_shared", "states", "transactions")
+    __slots__ = ("_is_shared", "place", "states", "transactions")
 
     def __init__(self, states: dict[int, bytes] | None = None) -> None:
         """Begin with the states of a snapshot, which is not changed."""
         self.states: dict[int, bytes] = {} if states is None else states
         self._is_shared = states is not None  # a snapshot shares the table: copy it before a change
         self.transactions: StreamTransactions | None = None  # made with the first one
+        self.place = 0
+        """Its place in the row of all streams (`wal.stream_rounds`)."""
         for producer_id, state in self.states.items():
             first_offset = _STATE.unpack_from(state)[3]
             if first_offset != NO_OFFSET:
@@ -300,9 +305,18 @@ class StreamProducers:
         return self.transactions
 
     def maybe_idle_longest(self) -> int | None:
-        """Return the producer idle longest that has no transaction open."""
+        """Return the producer idle longest that has no transaction open, as far as it is found at once.
+
+        Those with one, which are in no order, go behind the others: however many there are, a few are looked
+        at.
+        """
         still_open = self.transactions.open if self.transactions is not None else ()
-        return next((producer_id for producer_id in self.states if producer_id not in still_open), None)
+        for _ in range(LOOKED_AT_MAX):
+            producer_id = next(iter(self.states), None)
+            if producer_id not in still_open:
+                return producer_id
+            self.put(producer_id, self.states[producer_id])
+        return None
 
     def idle_since(self, before_ms: int) -> int | None:
         """Return the producer idle longest, as above, if it has written nothing since then."""

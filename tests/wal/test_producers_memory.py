@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.wal.logs import stamp
 from tests.wal.test_producers import append, expire_all
+from wal import stream_producers
 from wal.options import LogOptions
 from wal.producers import (
     LOOKED_AT_MAX,
@@ -16,6 +19,7 @@ from wal.producers import (
     STREAM_BYTES,
     Duplicate,
     Producers,
+    StreamProducers,
     TransactionMarker,
 )
 
@@ -70,16 +74,57 @@ def test_one_append_looks_at_a_few_streams_however_many_have_open_transactions()
     producers = Producers(bytes_max=FIRST_BYTES)
     for stream_id in range(10 * LOOKED_AT_MAX):
         append(producers, stream_id, stamp(0, transactional=True), offset=0)
-    asked: list[int] = []
-
-    class Watched(dict[int, object]):
-        def get(self, key: int, default: object = None) -> object:
-            asked.append(key)
-            return super().get(key, default)
-
-    producers._streams = Watched(producers._streams)  # type: ignore[assignment]
+    watched = Watched(producers._streams)
+    producers._streams = watched
     producers.appended(5_000, stamp(0), base_offset=0, timestamp_ms=0, now_ms=9)
-    assert len(asked) <= LOOKED_AT_MAX + 1
+    assert watched.asked <= LOOKED_AT_MAX + 5
+
+
+class Watched(dict[int, StreamProducers]):
+    """A table that counts its look-ups, and cannot be gone through."""
+
+    asked = 0
+
+    def get(self, key: int, default: Any = None) -> Any:
+        self.asked += 1
+        return super().get(key, default)
+
+    def __getitem__(self, key: int) -> StreamProducers:
+        self.asked += 1
+        return super().__getitem__(key)
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("all streams are listed")
+
+
+def test_no_append_and_no_expiry_does_work_that_grows_with_the_number_of_streams() -> None:
+    producers = Producers(bytes_max=500 * FIRST_BYTES)
+    watched = producers._row._streams = producers._streams = Watched()
+    for stream_id in range(3_000):
+        append(producers, stream_id, stamp(0), offset=0, now_ms=stream_id)
+        producers.expire(stream_id, stream_count=2)
+    assert len(watched) <= 501
+    assert watched.asked <= 3_000 * 12
+
+
+def test_a_partition_whose_producers_all_have_transactions_is_not_searched_for_one_without() -> None:
+    stream = StreamProducers()
+    for producer in range(1_000):
+        stream.put(
+            producer,
+            stream.state_after(
+                stamp(0, producer=producer, transactional=True),
+                base_offset=producer,
+                timestamp_ms=0,
+                now_ms=0,
+            ),
+        )
+    looked = [stream.maybe_idle_longest() for _ in range(3)]
+    assert looked == [None, None, None]
+    assert next(iter(stream.states)) == 3 * stream_producers.LOOKED_AT_MAX
+    stream.put(5_000, stream.state_after(stamp(0, producer=5_000), base_offset=0, timestamp_ms=0, now_ms=0))
+    found = (stream.maybe_idle_longest() for _ in range(1_000))
+    assert next(filter(None, found)) == 5_000
 
 
 def test_what_was_forgotten_for_lack_of_memory_is_taken_back_with_the_append_that_caused_it() -> None:
