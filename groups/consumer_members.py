@@ -86,16 +86,14 @@ def _resolve(context: Context, changes: Changes, group: ConsumerGroup, regex: st
     Raises: InvalidRegularExpression; GroupFull, CoordinatorNotAvailable if there is no memory for it.
     """
     regexes, key = context.regexes, RegexKey(group.group_id, regex)
-    is_new = regex not in regexes
-    regexes.follow(group.group_id, regex)
-    found = ResolvedRegex(regexes.visible(group.group_id, regex), context.wall_ms)
     slot = slot_of(key)
-    size = regex_bytes(regex, found.topics) + regexes.program_bytes(regex)
+    regexes.follow(group.group_id, regex)
     try:
+        found = ResolvedRegex(regexes.visible(group.group_id, regex), context.wall_ms)
+        size = regex_bytes(regex, found.topics) + regexes.program_bytes(regex)
         context.memory.check(context.config, group.group_id, slot, ADDRESS_UNKNOWN, size)
     except GroupError:
-        if is_new:
-            regexes.forget(regex)
+        regexes.drop(group.group_id, regex)
         raise
     changes.put(key, found)
     context.memory.count(group.group_id, slot, ADDRESS_UNKNOWN, size)

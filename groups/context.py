@@ -137,7 +137,8 @@ class Context:
         self._rows_between = rows_between
         self.now_ms = 0
         self.groups: dict[str, Group] = {}
-        self.memory = GroupMemory()
+        self.regexes = RegexIndex(topics)
+        self.memory = GroupMemory(self.regexes.told)
         # Share groups (groups/share/), whose code is loaded with the first of them.
         self.share_groups: Mapping[str, object] = {}
         self.offsets = OffsetTable()
@@ -145,7 +146,6 @@ class Context:
         self.offset_room = OffsetRoom(self.offsets, self.staged)
         self.timers = Timers()
         self.journal = Journal()
-        self.regexes = RegexIndex(topics)
         self.changed_topics: set[str] = set()
         self.loaded: set[int] = set()
         # Those that another node leads; they count as loaded.

@@ -15,7 +15,7 @@ limited by max.message.bytes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from groups.errors import CoordinatorNotAvailable, GroupError, GroupFull
@@ -58,12 +58,18 @@ class _GroupUse:
         self.size_bytes = 0
 
 
+def _tell_nothing(_group_id: str, _slot: Hashable, _is_there: bool) -> None:
+    """Tell nothing of what comes and goes."""
+
+
 class GroupMemory:
     """The memory of all groups."""
 
-    __slots__ = ("_groups", "_hosts", "changes", "refused", "size_bytes")
+    __slots__ = ("_groups", "_hosts", "changes", "refused", "size_bytes", "tell")
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str, Hashable, bool], None] = _tell_nothing) -> None:
+        """`tell` learns when a slot with a kind, of a group, comes to have an entry or has none."""
+        self.tell = tell
         self.size_bytes = 0
         self.refused = 0
         # Counts every change of an entry: as long as it stays, no member and no assignment has changed.
@@ -95,6 +101,8 @@ class GroupMemory:
         if size_bytes:
             use.entries[slot] = (host, size_bytes)
             self._add(use, host, size_bytes)
+        if (before is None) == bool(size_bytes) and isinstance(slot, tuple):
+            self.tell(group_id, slot, before is None)
         if not use.entries:
             del self._groups[group_id]
 
@@ -103,8 +111,10 @@ class GroupMemory:
         self.changes += 1
         use = self._groups.pop(group_id, None)
         if use is not None:
-            for host, size_bytes in use.entries.values():
+            for slot, (host, size_bytes) in use.entries.items():
                 self._add(use, host, -size_bytes)
+                if isinstance(slot, tuple):
+                    self.tell(group_id, slot, False)
 
     def check(self, limits: Limits, group_id: str, slot: Hashable, host: str, size_bytes: int) -> None:
         """Check that there is room for an entry.

@@ -12,7 +12,8 @@ Source: KIP-848, "Regular expressions"; https://github.com/google/re2/wiki/Synta
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final
 
 from groups.errors import InvalidRegularExpression
@@ -56,7 +57,7 @@ class Search:
 class RegexIndex:
     """The topics that match each pattern in use."""
 
-    __slots__ = ("_changed", "_compiled", "_matches", "_sees", "_topics", "asking", "searches")
+    __slots__ = ("_changed", "_compiled", "_groups", "_matches", "_sees", "_topics", "asking", "searches")
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
@@ -67,6 +68,8 @@ class RegexIndex:
         self._changed: dict[str, bool] = {}
         # The eyes with which a group's pattern looks at topics: those of the member that brought it.
         self._sees: dict[tuple[str, str], Sees] = {}
+        # The number of groups that have each pattern.
+        self._groups: Counter[str] = Counter()
         self.asking: Sees | None = None
         """Those of the member whose request is served; None: it may see all topics."""
 
@@ -76,6 +79,25 @@ class RegexIndex:
             self._sees[group_id, regex] = self.asking
         else:
             self._sees.pop((group_id, regex), None)
+
+    def told(self, group_id: str, slot: Hashable, is_there: bool) -> None:
+        """Learn that a group has a pattern now, or has it no longer; other slots are none of its business.
+
+        A pattern that no group has is forgotten at once: a member may bring another with each heartbeat.
+        """
+        match slot:
+            case ("regex", str(regex)):
+                self._groups[regex] += 1 if is_there else -1
+                if not is_there:
+                    self.drop(group_id, regex)
+
+    def drop(self, group_id: str, regex: str) -> None:
+        """Forget that a group's pattern is followed, and the pattern if no group has it."""
+        self._sees.pop((group_id, regex), None)
+        if not self._groups[regex]:
+            del self._groups[regex]
+            self._matches.pop(regex, None)
+            self._compiled.pop(regex, None)
 
     def is_followed(self, group_id: str, regex: str) -> bool:
         """Whether it is known what a group's pattern may match: after a start, from a heartbeat on."""
@@ -144,10 +166,6 @@ class RegexIndex:
     def program_bytes(self, regex: str) -> int:
         """Return the memory of a pattern that was resolved."""
         return INSTRUCTION_BYTES * int(self._compiled[regex].programsize)
-
-    def forget(self, regex: str) -> None:
-        """Forget a pattern that is not in use after all."""
-        del self._matches[regex], self._compiled[regex]
 
     def changed(self, created: Iterable[str], deleted: Iterable[str]) -> None:
         """Update the matches for topics created and deleted."""

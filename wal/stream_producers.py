@@ -311,8 +311,8 @@ class StreamProducers:
         at.
         """
         still_open = self.transactions.open if self.transactions is not None else ()
-        for _ in range(LOOKED_AT_MAX):
-            producer_id = next(iter(self.states), None)
+        for _ in range(min(LOOKED_AT_MAX, len(self.states))):
+            producer_id = next(iter(self.states))
             if producer_id not in still_open:
                 return producer_id
             self.put(producer_id, self.states[producer_id])

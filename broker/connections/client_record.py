@@ -14,7 +14,7 @@ class ClientRecord:
         self._software = software
         self._counted = software.enter(UNKNOWN)
         self.connected_ms = connected_ms
-        # Of the last request.
+        # Of the last request, cut to what is kept.
         self.client_id: str | None = None
         self.request_count = 0
         self.received_bytes = 0

@@ -23,7 +23,7 @@ from broker.connections.response_errors import errors_of
 from broker.connections.thread_answer import ThreadAnswer
 from broker.loop.answers import EncodedAnswer, WholeAnswer
 from broker.loop.call import SMALL_BYTES, Call
-from broker.loop.last_fetch import LastFetch
+from broker.loop.last_fetch import LastFetch, kept_id
 from broker.loop.slices import Offload, run_here
 from broker.loop.stats import Cause, Stats
 from protocol.errors import Unencodable
@@ -201,7 +201,7 @@ class Connection(MeteredConnection):
         """Return the call of a request with this header, which takes a place in the order of answers."""
         call: Call[Any] = Call(self, header, now_ms, size_bytes, data_owned)
         call.received_ns = self.received_ns
-        self.client.client_id = header.client_id
+        self.client.client_id = kept_id(header.client_id)
         self.client.request_count += 1
         if size_bytes >= SMALL_BYTES:
             self.large_at = self.client.request_count

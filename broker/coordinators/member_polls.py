@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from broker.loop.clock import Clock
-from broker.loop.last_fetch import Place
+from broker.loop.last_fetch import Place, kept_id
 
 if TYPE_CHECKING:
     from broker.connections.connection import Connection
@@ -41,7 +41,7 @@ def fetched_ms(
     for row in consumers:
         member = row.group_id, row.consumer_id
         if member in owned:
-            by_client[row.host, row.client_id].append(member)
+            by_client[row.host, kept_id(row.client_id) or ""].append(member)
     found: dict[Member, int] = {}
     for connection in connections:
         fetch = connection.last_fetch

@@ -70,6 +70,6 @@ def first_available(
     if log_start > found.start:
         with shares.step(now_ms) as machine:
             machine.move_log_start(key, log_start, now_ms)
-    if shares.machine.table.ranges.holds_back(found):
+    if shares.machine.table.ranges.holds_back(key, found):
         return None
     return found.first_acquirable(limits, member_id, now_ms)

@@ -23,7 +23,6 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.config.topic_names import NAME_LENGTH_MAX
 from broker.errors import RequestError
 from broker.fetching.fetch_answer import FetchAnswer
 from broker.fetching.fetch_items import FetchItem
@@ -33,7 +32,7 @@ from broker.fetching.item_errors import empty_data, error_data
 from broker.fetching.member_views import FetchMembership
 from broker.fetching.stable_marks import StableMarks
 from broker.loop.call import CALL_BYTES, PARKED, SMALL_BYTES, Call, Parked
-from broker.loop.last_fetch import LastFetch
+from broker.loop.last_fetch import PLACES_KEPT, LastFetch, Place, kept_id
 from broker.loop.slices import (
     ITEMS_PER_SLICE,
     ITEMS_PER_STEP,
@@ -148,7 +147,7 @@ def _answer(
     if broker.member_reads.is_used and broker.member_reads.is_loading():
         return _answer_when_loaded(broker, call, plan)
     request = call.request
-    _note_fetch(call, plan)
+    _note_fetch(broker, call, plan)
     if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
         # As plain objects they would be in memory twice.
         request.topics, request.forgotten_topics_data = [], []
@@ -202,15 +201,20 @@ def _membership(broker: Broker, call: Call[FetchRequest]) -> FetchMembership | N
     return FetchMembership(broker.member_views, reads) if reads else None
 
 
-def _note_fetch(call: Call[FetchRequest], plan: FetchPlan) -> None:
-    """Remember what the connection reads, if it is little: that is kept as long as the connection."""
+def _note_fetch(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> None:
+    """Remember some of what the connection reads: that is kept as long as the connection."""
     request, last = call.request, call.connection.last_fetch
+    places: list[Place] = []
     if last is not None and plan.incremental and not (request.topics or request.forgotten_topics_data):
-        items = last.items
+        places = last.places
     else:
-        known = (item for item in plan.items.values() if len(item.name) <= NAME_LENGTH_MAX)
-        items = tuple(islice(known, ITEMS_PER_SLICE))
-    call.connection.last_fetch = LastFetch(call.received_ms, call.client_id or "", items)
+        catalogue = broker.catalogue
+        for item in islice(plan.items.values(), PLACES_KEPT):
+            topic = catalogue.find_id(item.topic_id) if item.by_id else catalogue.find(item.name)
+            if topic is not None:
+                # Its own name: the item's is a string of this request.
+                places.append((topic.name, item.index))
+    call.connection.last_fetch = LastFetch(call.received_ms, kept_id(call.client_id) or "", places)
 
 
 def _reader(

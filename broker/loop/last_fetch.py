@@ -6,27 +6,26 @@ the same client id and that own one of the partitions it reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Collection
+from typing import Final, NamedTuple
 
 Place = tuple[str, int]
 """The name of a topic, and a partition of it."""
 
 
-class FetchedTopic(Protocol):
-    """The topic of a partition that was fetched."""
+CLIENT_ID_KEPT: Final = 256
+"""The characters of a client id that are kept with a connection: clients may send 32,767, on each of them."""
 
-    name: str
+PLACES_KEPT: Final = 32
+"""The partitions of a fetch that are kept with a connection, as long as it lasts, in 64 bytes each: a member
+that polls reads its own, so the first of them will do."""
 
 
-class FetchedItem(Protocol):
-    """One partition of a fetch."""
-
-    index: int
-
-    @property
-    def topic(self) -> FetchedTopic | None:
-        """Its topic, None if that does not exist."""
+def kept_id(client_id: str | None) -> str | None:
+    """Return as much of a client id as is kept with a connection."""
+    if client_id is None or len(client_id) <= CLIENT_ID_KEPT:
+        return client_id
+    return client_id[:CLIENT_ID_KEPT]
 
 
 class LastFetch(NamedTuple):
@@ -34,9 +33,9 @@ class LastFetch(NamedTuple):
 
     received_ms: int
     client_id: str
-    items: Collection[FetchedItem]
+    """That client's id, cut to what is kept."""
+    places: list[Place]
 
-    def reads(self, places: Iterable[Place]) -> bool:
+    def reads(self, places: Collection[Place]) -> bool:
         """Whether it reads one of these partitions."""
-        wanted = set(places)
-        return any(item.topic is not None and (item.topic.name, item.index) in wanted for item in self.items)
+        return any(place in places for place in self.places)

@@ -105,9 +105,9 @@ class ShareCoordinator:
 
     def configure(self, config: ShareConfig) -> None:
         """Use other settings from now on; the number of partitions must stay the same."""
-        count = self.table.config.share_coordinator_state_topic_num_partitions
-        assert config.share_coordinator_state_topic_num_partitions == count
-        self.table.config = config
+        old, self.table.config = self.table.config.share_coordinator_state_topic_num_partitions, config
+        assert config.share_coordinator_state_topic_num_partitions == old
+        self.table.ranges.look_for_room()
 
     def take_freed(self) -> list[ShareKey]:
         """Return the share-partitions that may have become acquirable since the last call."""
@@ -276,7 +276,7 @@ class ShareCoordinator:
         """
         table = self._at(now_ms)
         share = table.known(key)
-        if table.ranges.holds_back(share.partition):
+        if table.ranges.holds_back(key, share.partition):
             if portion is not None:
                 portion.is_full = True
             return []

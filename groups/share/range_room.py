@@ -9,12 +9,16 @@ them are at their limit (`kawal.share.ranges.max.bytes`)
 - an acknowledgement that would cut a range is refused with COORDINATOR_NOT_AVAILABLE, unless it finishes the
   first records of a partition: members that say of records what they are done with, in order, go on.
 
+A share-partition that is held back is remembered, and told of once there is room, in the order in which they
+were, as many at a time as there are ranges free: one that takes the room again is held back again.
+
 What is stored is loaded, however much it is.  Kafka has no such limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from groups.share.record_range import Run
@@ -22,10 +26,14 @@ from groups.share.states import Event, RecordState
 
 if TYPE_CHECKING:
     from groups.share.ranges import Ranges
+    from groups.share.state_records import ShareKey
 
 RANGE_BYTES: Final = 700
 """The memory of a range with its places in the tables of members and of locks, if each has a lock that ends
 at a moment of its own (measured); half as much if many end at once."""
+
+TOLD_AT_ONCE: Final = 200
+"""The share-partitions told of in one step, some 0.2 ms."""
 
 _ENDING: Final = frozenset({Event.ACCEPT, Event.GAP})
 
@@ -52,10 +60,13 @@ class Counted(Protocol):
 class RangeRoom:
     """The number of all ranges, brought up to date after each change of a share-partition."""
 
-    __slots__ = ("_limit_bytes", "count", "refused")
+    __slots__ = ("_held", "_limit_bytes", "_on_room", "count", "refused")
 
-    def __init__(self, limit_bytes: Callable[[], int]) -> None:
+    def __init__(self, limit_bytes: Callable[[], int], on_room: Callable[[], None]) -> None:
+        """`on_room` is called while there is room, and share-partitions to be told of (`take_held`)."""
         self._limit_bytes = limit_bytes
+        self._on_room = on_room
+        self._held: dict[ShareKey, None] = {}
         self.count = 0
         self.refused = 0
         """The acknowledgements that were refused so far for lack of memory."""
@@ -75,18 +86,45 @@ class RangeRoom:
         count = len(share.partition.ranges)
         self.count += count - share.counted
         share.counted = count
+        self.look_for_room()
 
     def forget(self, share: Counted) -> None:
         """Leave out a share-partition that is not served any longer."""
         self.count -= share.counted
         share.counted = 0
+        self.look_for_room()
 
-    def holds_back(self, partition: Ranged) -> bool:
-        """Whether a share-partition is to give out no records now."""
+    def look_for_room(self) -> None:
+        """Have it said that there is room, if there is and something waits for it."""
+        if self._held and not self.is_full:
+            self._on_room()
+
+    def take_held(self) -> list[ShareKey]:
+        """Return the share-partitions that are to be told of now: they are held back no longer."""
+        free = (self._limit_bytes() - self.size_bytes) // RANGE_BYTES + 1
+        taken = list(islice(self._held, max(0, min(free, TOLD_AT_ONCE))))
+        for key in taken:
+            del self._held[key]
+        return taken
+
+    @property
+    def held_count(self) -> int:
+        """The number of share-partitions that are held back, as far as is known."""
+        return len(self._held)
+
+    def holds_back(self, key: ShareKey, partition: Ranged) -> bool:
+        """Whether a share-partition is to give out no records now; it is told of when it may."""
         if not self.is_full:
             return False
         first = next(iter(partition.ranges), None)
-        return first is not None and not (first.is_settled and first.facts.state == RecordState.AVAILABLE)
+        if first is None or (first.is_settled and first.facts.state == RecordState.AVAILABLE):
+            return False
+        self._held[key] = None
+        return True
+
+    def release(self, key: ShareKey) -> None:
+        """Forget that a share-partition is held back: it was deleted, or is another now."""
+        self._held.pop(key, None)
 
     def refuses(self, ranges: Ranges, runs: Sequence[Run]) -> bool:
         """Whether what a member says, in order, is refused; that is counted."""

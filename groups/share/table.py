@@ -41,6 +41,8 @@ acquired at one moment."""
 SHARE_BYTES: Final = 1_200
 """The memory of a share-partition without records in flight (measured, with its place in tables)."""
 
+_ROOM: Final = TimerKey("room", "")
+
 LEADER_EPOCH: Final = 0
 """The epoch of the partition's leader in records: a stream stays on its node."""
 
@@ -93,7 +95,7 @@ class ShareTable:
         self.shares: dict[ShareKey, Share] = {}
         self._by_home: dict[int, dict[ShareKey, Share]] = {}
         self._by_group: dict[str, dict[ShareKey, None]] = {}
-        self.ranges = RangeRoom(lambda: self.config.kawal_share_ranges_max_bytes)
+        self.ranges = RangeRoom(lambda: self.config.kawal_share_ranges_max_bytes, self._has_room)
         self.loaded: set[int] = set()
         # Those that another node leads: it stores what this node writes to them.
         self.elsewhere: Collection[int] = frozenset()
@@ -163,6 +165,17 @@ class ShareTable:
     def note_freed(self, key: ShareKey) -> None:
         """Note that more of a share-partition may have become acquirable."""
         self._freed[key] = None
+
+    def _has_room(self) -> None:
+        self.timers.set_once(_ROOM, self.now_ms, self._tell_held)
+
+    def _tell_held(self, now_ms: int) -> None:
+        """Tell of share-partitions that were held back for lack of room."""
+        self.now_ms = now_ms
+        self._freed.update(dict.fromkeys(self.ranges.take_held()))
+        # The rest has the next tick: what was told of may need no room.
+        if self.ranges.held_count and not self.ranges.is_full:
+            self.timers.set(_ROOM, now_ms + 1, self._tell_held)
 
     def take_freed(self) -> list[ShareKey]:
         """Return the share-partitions that may have become acquirable since the last call."""
@@ -257,6 +270,7 @@ class ShareTable:
     def _set(self, key: ShareKey, share: Share | None) -> Share | None:
         before = self.shares.pop(key, None)
         if before is not None:
+            self.ranges.release(key)
             self.ranges.forget(before)
             del self._by_home[before.home][key]
             of_group = self._by_group.get(key.group_id, {})

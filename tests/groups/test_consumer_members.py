@@ -81,3 +81,23 @@ def test_the_same_subscription_again_is_no_change(driver: Driver) -> None:
     assert group_of(driver).epoch == before
     driver.join_consumer("g", "a", "t", "u")
     assert group_of(driver).epoch == before + 1
+
+
+def test_a_member_that_brings_another_regex_with_each_heartbeat_leaves_nothing_behind(driver: Driver) -> None:
+    driver.join_consumer("g", "a", regex="t.*")
+    regexes = driver.coordinator.regexes
+    for number in range(50):
+        epoch = group_of(driver).assignment("a").epoch
+        driver.beat("g", "a", epoch, regex=f"t{number}.*")
+    assert list(group_of(driver).regexes) == ["t49.*"]
+    assert list(regexes._compiled) == list(regexes._matches) == ["t49.*"]
+    driver.beat("g", "a", -1)
+    assert (regexes._compiled, regexes._matches) == ({}, {})
+
+
+def test_a_regex_that_is_refused_leaves_nothing_behind() -> None:
+    driver = Driver("t", kawal_group_max_bytes=20_000)
+    regexes = driver.coordinator.regexes
+    assert driver.join_consumer("g", "a", regex="(").error == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert driver.join_consumer("g", "a", regex="t" * 1_000).error == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert (regexes._compiled, regexes._matches, regexes._sees) == ({}, {}, {})

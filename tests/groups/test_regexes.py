@@ -71,7 +71,7 @@ def test_a_pattern_knows_the_memory_of_its_program_until_it_is_forgotten(topics:
     index.resolve("a" * 1_000)
     index.resolve("b.")
     assert index.program_bytes("a" * 1_000) > 1_000 * INSTRUCTION_BYTES > index.program_bytes("b.")
-    index.forget("b.")
+    index.drop("g", "b.")
     assert "b." not in index
     assert "a" * 1_000 in index
 
@@ -104,6 +104,22 @@ def test_eyes_are_forgotten_with_their_pattern(topics: Topics) -> None:
     index.follow("g", "a.*")
     index.forget_unused([])
     assert not index.is_followed("g", "a.*")
+
+
+def test_a_pattern_is_forgotten_with_the_last_group_that_has_it(topics: Topics) -> None:
+    index = RegexIndex(topics)
+    index.asking = {"a1"}.__contains__
+    for group_id in ("g", "h"):
+        index.follow(group_id, "a.*")
+        index.visible(group_id, "a.*")
+        index.told(group_id, ("regex", "a.*"), True)
+    index.told("g", ("member", "a.*"), False)
+    index.told("g", ("regex", "a.*"), False)
+    assert (index.is_followed("g", "a.*"), index.is_followed("h", "a.*")) == (False, True)
+    assert "a.*" in index
+    index.told("h", ("regex", "a.*"), False)
+    assert "a.*" not in index
+    assert (index._matches, index._sees, index._groups) == ({}, {}, {})
 
 
 def test_a_search_by_a_thread_finds_what_there_is_when_it_ends(topics: Topics) -> None:

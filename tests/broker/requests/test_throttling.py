@@ -255,3 +255,17 @@ def test_a_million_client_ids_take_bounded_memory(gateway: Gateway) -> None:
         throttling._rate("producer_byte_rate", limit)
     assert len(throttling._rates) == RATES_MAX
     assert len(limits._known) <= LIMITS_MAX + 1
+
+
+def test_long_names_are_told_apart_and_not_kept(gateway: Gateway) -> None:
+    client, table = gateway.client(), gateway.broker.catalogue.quotas
+    names = ["x" * 32_000 + str(number) for number in range(2)]
+    quota(client, "producer_byte_rate", RATE, client_id=None)
+    quota(client, "producer_byte_rate", 2 * RATE, client_id=names[1])
+    limits = Limits(table)
+    found = [limits.find("u" * 32_000, name, "producer_byte_rate") for name in names]
+    assert [limit.value for limit in found if limit is not None] == [RATE, 2 * RATE]
+    assert found[0] is not None and found[1] is not None
+    assert found[0].counted != found[1].counted
+    assert max(len(part) for place in limits._known for part in place) < 300
+    assert max(len(part) for limit in found if limit is not None for part in limit.counted) < 300

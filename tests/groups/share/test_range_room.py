@@ -8,7 +8,7 @@ import pytest
 
 from groups.errors import CoordinatorNotAvailable
 from groups.share.acknowledgements import Acknowledgement, acknowledgement
-from groups.share.range_room import RANGE_BYTES
+from groups.share.range_room import RANGE_BYTES, TOLD_AT_ONCE, RangeRoom
 from groups.share.state_records import ShareKey
 from protocol.error_codes import ErrorCode
 from tests.groups.share.driver import KEY, TOPIC_ID, Driver
@@ -88,6 +88,61 @@ def test_room_comes_back_with_what_is_finished_deleted_or_started_again() -> Non
     driver.machine.delete(KEY, lambda _: None, driver.now_ms)
     driver.pump()
     assert driver.machine.table.ranges.count == 0
+
+
+def test_a_share_partition_that_was_held_back_is_told_of_when_room_comes() -> None:
+    driver = started(2)
+    fill(driver)
+    other = key_of(1)
+    assert driver.acquire("m1", 30, 10, key=other)
+    assert driver.acquire("m2", 30, 10, key=other) == []
+    driver.machine.take_freed()
+    driver.advance(1)
+    assert driver.machine.take_freed() == []
+    say(driver, KEY, held_ranges(driver))
+    driver.machine.take_freed()
+    driver.advance(1)
+    assert driver.machine.take_freed() == [other]
+    assert driver.acquire("m2", 30, 10, key=other)
+
+
+def test_a_greater_limit_is_room_too() -> None:
+    driver = started(2)
+    fill(driver)
+    other = key_of(1)
+    driver.acquire("m1", 30, 10, key=other)
+    assert driver.acquire("m2", 30, 10, key=other) == []
+    driver.machine.take_freed()
+    driver.machine.configure(replace(driver.config, kawal_share_ranges_max_bytes=1_000 * RANGE_BYTES))
+    driver.advance(1)
+    assert driver.machine.take_freed() == [other]
+
+
+def test_as_many_are_told_of_at_a_time_as_there_are_ranges_free() -> None:
+    limit_bytes = 5 * RANGE_BYTES
+    asked: list[None] = []
+    room = RangeRoom(lambda: limit_bytes, lambda: asked.append(None))
+    room.count = 5
+    driver = started()
+    driver.acquire("m1", 20, 20)
+    busy = driver.machine.known(KEY)
+    for index in range(1_000):
+        assert room.holds_back(key_of(index), busy)
+    assert asked == []
+    room.count = 3
+    room.look_for_room()
+    assert asked == [None]
+    assert [key.group_id for key in room.take_held()] == ["g", "g1", "g2"]
+    limit_bytes = 10_000 * RANGE_BYTES
+    assert len(room.take_held()) == TOLD_AT_ONCE
+    room.release(key_of(999))
+    assert room.held_count == 1_000 - 3 - TOLD_AT_ONCE - 1
+
+
+def held_ranges(driver: Driver) -> list[Acknowledgement]:
+    """Return the word of a member that it is done with all that it has."""
+    ranges = driver.machine.known(KEY).ranges
+    return [acknowledgement(part.first, part.last, [ACCEPT]) for part in ranges if part.is_held]
 
 
 def fill(driver: Driver) -> None:
