@@ -33,6 +33,7 @@ class LogSettings(LogTiering):
             index_cache_bytes=before.index_cache_bytes,
         )
         self._state.producers.configure(options)
+        self._state.named.configure(options)
         if options.durability != "remote":
             self._state.behind = False
         if self._state.spare is not None and options.segment_bytes != before.segment_bytes:

@@ -75,6 +75,7 @@ class LogState:
         self.producers = Producers()
         self.producers.configure(options)
         self.named = NamedProducers()
+        self.named.configure(options)
         self.retired_bases, self.retiring_bases = set[int](), set[int]()
         """The base versions of segments that were retired, durably or in a frame that is not synced yet."""
         self.full, self.behind = False, False

@@ -150,6 +150,7 @@ class Config:
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
     kawal_producers_max_bytes: int = _of("kawal.producers.max.bytes")
+    kawal_named_producers_max_bytes: int = _of("kawal.named.producers.max.bytes")
     kawal_max_producers_per_partition: int = _of("kawal.max.producers.per.partition")
     # Object store
     kawal_remote_store: str | None = _of("kawal.remote.store")

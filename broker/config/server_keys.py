@@ -211,6 +211,10 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
         "Memory for the idempotent producers of all partitions, 250 bytes each and 350 more for the first in "
         "a partition; beyond it, those that wrote nothing lately are forgotten.",
         minimum=KIB, unit="bytes", dynamic=True),
+    Key("kawal.named.producers.max.bytes", LONG, 96 * MIB,
+        "Memory for the producers of kawal.dedup=seqno in all topics: 250 bytes each and its name, 5 KB a "
+        "topic; each log has its share. Without room, records of new ones are refused with POLICY_VIOLATION.",
+        minimum=KIB, unit="bytes", dynamic=True),
 ),
 "Object store": REMOTE_KEYS,
 "Transactions": TRANSACTION_KEYS,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from broker.config.kawal_topic_keys import BINDING_MAX_KEY, ROUTING_KEY
+from broker.config.kawal_topic_keys import BINDING_MAX_KEY, DEDUP_KEY, ROUTING_KEY
 from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError, storage_error
 from broker.storage.inspection import NO_KEYS, Inspection
@@ -26,7 +26,7 @@ from broker.storage.routing import Router, targets_by_key
 from broker.storage.vnode import Vnode
 from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader
-from wal.named_producers import NONE, NamedState, NamedWrite
+from wal.named_producers import NONE, NamedState, NamedWrite, weight_of
 
 NAMES_PER_TRANSACTION_MAX: Final = 1_000
 """The most producers in one transaction and partition, as its marker settles all of them at once."""
@@ -99,13 +99,13 @@ class Judged(NamedTuple):
 class _Target:
     """The part of a batch for one partition."""
 
-    __slots__ = ("added", "indexes", "partition", "seqnos")
+    __slots__ = ("added", "added_bytes", "indexes", "partition", "seqnos")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.seqnos: dict[bytes, tuple[int, int]] = {}
         # Producers that are new in the partition.
-        self.added = 0
+        self.added = self.added_bytes = 0
         # The records, unless it is the partition that the batch was sent to.
         self.indexes: list[int] = []
 
@@ -153,11 +153,12 @@ def judge(numbered: NumberedRecords, header: BatchHeader, place: Placement) -> J
             target.seqnos[name] = (known.decided, run.seqnos[-1])
             if known.state is None or known.state.stream_id != partition.stream_id:
                 target.added += 1
+                target.added_bytes += weight_of(name)
             if partition is not place.partition:
                 target.indexes.extend(run.indexes[len(repeated) :])
     for target in by_target.values():
         if target.added:
-            _check_room(target.added, place, target.partition)
+            _check_room(target, place)
         if transaction != NONE:
             _check_transaction(target.seqnos, transaction, target.partition)
     return _judged(frozenset(dropped), by_target, place)
@@ -225,8 +226,9 @@ def _check_binding(name: bytes, state: NamedState, place: Placement) -> None:
     )
 
 
-def _check_room(added: int, place: Placement, partition: Partition) -> None:
+def _check_room(target: _Target, place: Placement) -> None:
     limit = place.settings.kawal_producer_binding_max
+    partition, added = target.partition, target.added
     named = partition.vnode.log.named_producers
     named.forget_idle(place.scope, place.since_ms, at_most=added + EXPIRED_PER_BATCH)
     count = named.count(partition.stream_id)
@@ -235,6 +237,12 @@ def _check_room(added: int, place: Placement, partition: Partition) -> None:
             ErrorCode.POLICY_VIOLATION,
             f"partition {partition.index} of topic {partition.topic.name!r} remembers {count} producers, and"
             f" {added} more are above {BINDING_MAX_KEY.name}={limit}; use fewer ids, or more partitions",
+        )
+    if not named.has_room(target.added_bytes):
+        raise RequestError(
+            ErrorCode.POLICY_VIOLATION,
+            f"there is no memory for {added} more producers of {DEDUP_KEY.name}=seqno in topic"
+            f" {partition.topic.name!r}; use fewer ids, or raise kawal.named.producers.max.bytes",
         )
 
 

@@ -87,6 +87,7 @@ def check_memory(facts: Facts, config: Config) -> Iterator[Finding]:
         config.kawal_offsets_max_bytes,
         config.kawal_catalogue_max_bytes,
         config.kawal_producers_max_bytes,
+        config.kawal_named_producers_max_bytes,
         config.kawal_share_states_max_bytes,
         config.kawal_share_ranges_max_bytes,
         config.kawal_tail_cache_bytes,

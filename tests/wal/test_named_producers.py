@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import struct
+import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from wal.log import VnodeLog
 from wal.memory_disk import MemoryDisk
 from wal.named_producers import (
     NONE,
+    SCOPE_BYTES,
     STATE,
     NamedProducers,
     NamedState,
@@ -26,6 +29,7 @@ from wal.named_producers import (
     States,
     named_meta,
     read_named_meta,
+    weight_of,
 )
 from wal.stream_producers import ProducerStamp
 
@@ -345,3 +349,45 @@ def test_after_every_crash_the_numbers_are_those_of_the_batches_that_are_left(se
     assert check_every_crash(run.disk.trace, check, random_states=2) > 50
     for state in killed_states(run.disk.trace):
         check(state)
+
+
+@pytest.mark.parametrize(("scopes", "names"), [(100, 1), (1, 10_000), (20, 300)])
+def test_the_memory_of_names_is_counted_as_about_what_it_takes(scopes: int, names: int) -> None:
+    tracemalloc.start()
+    try:
+        named = NamedProducers()
+        for scope in range(scopes):
+            states = {b"producer-%08d" % number: packed(scope, 1) for number in range(names)}
+            named.change(scope, states)
+            named.durable(named.token)
+            del states
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0.7 * taken < named.size_bytes < 1.8 * taken
+
+
+def test_names_that_are_forgotten_taken_back_or_dropped_count_no_more() -> None:
+    named = NamedProducers()
+    named.change(SCOPE, {b"a": packed(SCOPE, 1)})
+    named.durable(named.token)
+    one = named.size_bytes
+    assert one == SCOPE_BYTES + weight_of(b"a")
+    named.change(SCOPE, {b"b": packed(SCOPE, 1), b"a": packed(SCOPE, 2)})
+    named.change(SCOPE + 1, {b"c": packed(SCOPE + 1, 1)})
+    assert named.size_bytes == 2 * SCOPE_BYTES + 3 * weight_of(b"a")
+    named.revert()
+    assert named.size_bytes == one
+    restored_names = NamedProducers()
+    restored_names.restore(named.snapshot())
+    assert restored_names.size_bytes == one
+    named.drop_stream(SCOPE)
+    assert named.size_bytes == 0
+    restored_names.change(SCOPE, {b"a": None})
+    assert restored_names.size_bytes == 0
+
+
+def test_names_have_room_up_to_the_limit_of_their_log() -> None:
+    named = open_log(MemoryDisk(), replace(OPTIONS, named_bytes_max=1_000)).named_producers
+    assert named.has_room(1_000)
+    assert not named.has_room(1_001)

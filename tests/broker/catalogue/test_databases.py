@@ -53,8 +53,9 @@ def test_many_logs_share_the_memory_for_the_indexes_of_their_newest_segments(
 
 
 def test_logs_share_the_memory_for_producers() -> None:
-    config = replace(CONFIG, kawal_producers_max_bytes=30 << 20)
-    assert log_options(config, {}, vnode_count=3).producers_bytes_max == 10 << 20
+    config = replace(CONFIG, kawal_producers_max_bytes=30 << 20, kawal_named_producers_max_bytes=60 << 20)
+    options = log_options(config, {}, vnode_count=3)
+    assert (options.producers_bytes_max, options.named_bytes_max) == (10 << 20, 20 << 20)
 
 
 def test_only_four_settings_are_defaults_of_its_topics() -> None:

@@ -255,3 +255,18 @@ def test_a_transaction_that_is_open_at_a_crash_is_decided_after_it(gateway: Gate
     assert again.producer_id == producer.producer_id
     gateway.settle()
     assert sent(client, 5)[0] == 0
+
+
+def test_producers_of_ever_more_names_in_many_partitions_take_no_more_memory_than_they_may() -> None:
+    gateway = Gateway(kawal_vnodes=1, kawal_named_producers_max_bytes=40_000)
+    client = gateway.client()
+    dedup_topic(client, partitions=8)
+    codes = [
+        send(client, "t", numbered(1, name=b"p%d" % number), partition=number % 8).error_code
+        for number in range(200)
+    ]
+    (named,) = (vnode.log.named_producers for vnode in gateway.broker.vnodes.every[1:])
+    assert named.size_bytes <= 40_000
+    assert codes[:100] == [0] * 100
+    assert codes[-1] == ErrorCode.POLICY_VIOLATION
+    assert sent(client, 2, name=b"p0")[0] == 0
