@@ -14,7 +14,7 @@ from groups.classic_group import ClassicGroup
 from groups.config import NO_SETTINGS, GroupConfig, GroupSettings
 from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.consumer_member import MemberAssignment
-from groups.effects import Done, Journal, Undo
+from groups.effects import Done, Journal, Stamp, Undo
 from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator, NotLoaded
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
@@ -179,6 +179,14 @@ class Context:
     def has_memory(self, key: OffsetKey, value: bytes) -> bool:
         """Whether there is room for an offset."""
         return self.offset_room.has(key, value, self.config.kawal_offsets_max_bytes)
+
+    def may_stage(self, stamp: Stamp, key: OffsetKey, value: bytes) -> bool:
+        """Whether a transaction may stage an offset: there is room, and few others have one of the key."""
+        partition = self.partition(key.group_id)
+        added_bytes = self.staged.added_bytes(partition, stamp, key, value)
+        return self.staged.may_stage(partition, stamp, key) and self.offset_room.has_to_stage(
+            added_bytes, self.config.kawal_offsets_max_bytes
+        )
 
     def settings(self, group_id: str) -> GroupSettings:
         """Return the settings of a group that differ from the broker's."""

@@ -6,18 +6,26 @@ refused with COORDINATOR_NOT_AVAILABLE, as is one with longer metadata: clients 
 room then.  Groups go on where they have an offset already.  Offsets that are stored are loaded, however many
 they are.
 
+What a transaction stages takes memory beside the offset that it may replace, and many transactions may stage
+one of the same partition.  It has the room that is left, or a part of the whole to itself (`STAGED_SHARE`):
+groups that commit in transactions go on, too.
+
 Kafka has no such limit.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from groups.offsets import OffsetTable, weight_of
 
 if TYPE_CHECKING:
     from groups.record_keys import OffsetKey
     from groups.staged_offsets import StagedOffsets
+
+
+STAGED_SHARE: Final = 0.125
+"""The part of the memory that what is staged may take beyond the rest."""
 
 
 class OffsetRoom:
@@ -35,6 +43,15 @@ class OffsetRoom:
     def size_bytes(self) -> int:
         """The memory of all offsets, those of open transactions included."""
         return self._offsets.size_bytes + self._staged.size_bytes
+
+    def has_to_stage(self, added_bytes: int, limit_bytes: int) -> bool:
+        """Whether there is room for so much more of what transactions stage."""
+        if added_bytes <= 0 or self.size_bytes + added_bytes <= limit_bytes:
+            return True
+        if self._staged.size_bytes + added_bytes <= STAGED_SHARE * limit_bytes:
+            return True
+        self.refused += 1
+        return False
 
     def has(self, key: OffsetKey, value: bytes, limit_bytes: int) -> bool:
         """Whether there is room for an offset, or it takes no more than the one that it replaces."""

@@ -19,13 +19,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from groups.effects import Stamp, Undo
+from groups.key_index import KeyIndex
 from groups.record_keys import OffsetKey
 
 _Place = tuple[int, int]
 
-STAGED_BYTES: Final = 800
-"""The memory of a staged offset beyond its value: its places in two dicts, of which one is its own (measured:
-600 to 750)."""
+STAGED_BYTES: Final = 900
+"""The memory of a staged offset beyond its value: its places in four dicts, of which one is its own and two
+may be (measured: 650 to 950)."""
+
+TRANSACTIONS_PER_KEY_MAX: Final = 100
+"""The transactions that may have staged an offset of one partition of a group at a time: when one of them
+ends, each of the others is looked at.  A group that reads a partition once has one."""
 
 
 class _Open:
@@ -60,7 +65,7 @@ class Closed:
 class StagedOffsets:
     """The offsets of open transactions, by partition of __consumer_offsets and producer."""
 
-    __slots__ = ("_by_key", "_ending", "_number", "_open", "size_bytes")
+    __slots__ = ("_by_key", "_ending", "_index", "_number", "_open", "size_bytes")
 
     def __init__(self) -> None:
         self._number = 0
@@ -71,9 +76,24 @@ class StagedOffsets:
         self._by_key: dict[OffsetKey, dict[_Open, None]] = {}
         # The offsets of transactions whose marker is written and not durable yet.
         self._ending: Counter[OffsetKey] = Counter()
+        # All keys of these two.
+        self._index = KeyIndex()
 
     def __bool__(self) -> bool:
         return bool(self._open or self._ending)
+
+    def added_bytes(self, partition: int, stamp: Stamp, key: OffsetKey, value: bytes) -> int:
+        """Return the memory that staging an offset would add."""
+        transaction = self._open.get((partition, stamp.producer_id))
+        before = None if transaction is None else transaction.offsets.get(key)
+        return STAGED_BYTES + len(value) if before is None else len(value) - len(before[1])
+
+    def may_stage(self, partition: int, stamp: Stamp, key: OffsetKey) -> bool:
+        """Whether the transaction is among those that may stage an offset of the key."""
+        others = self._by_key.get(key, ())
+        return (
+            len(others) < TRANSACTIONS_PER_KEY_MAX or self._open.get((partition, stamp.producer_id)) in others
+        )
 
     def stage(self, partition: int, stamp: Stamp, key: OffsetKey, value: bytes) -> Undo:
         """Note an offset of a transaction."""
@@ -103,6 +123,7 @@ class StagedOffsets:
         before = transaction.offsets.get(key)
         if before is not None:
             self.size_bytes -= STAGED_BYTES + len(before[1])
+        self._index.add(key)
         transaction.offsets[key] = value
         self.size_bytes += STAGED_BYTES + len(value[1])
 
@@ -114,6 +135,7 @@ class StagedOffsets:
         del transactions[transaction]
         if not transactions:
             del self._by_key[key]
+            self._forget_if_unused(key)
         if not transaction.offsets:
             del self._open[transaction.place]
         return lambda: self._put_back(transaction, key, value, order)
@@ -137,8 +159,8 @@ class StagedOffsets:
             if commit:
                 older = transactions[: transactions.index(transaction)]
                 undo += [self._drop(other, key) for other in older]
-            undo.append(self._drop(transaction, key))
             self._ending[key] += 1
+            undo.append(self._drop(transaction, key))
         return Closed(offsets, undo, commit=commit)
 
     def ended(self, closed: Closed) -> None:
@@ -147,6 +169,11 @@ class StagedOffsets:
             self._ending[key] -= 1
             if not self._ending[key]:
                 del self._ending[key]
+                self._forget_if_unused(key)
+
+    def _forget_if_unused(self, key: OffsetKey) -> None:
+        if not self.is_staged(key):
+            self._index.remove(key)
 
     def supersede(self, key: OffsetKey) -> list[Undo]:
         """Drop what transactions have staged for a key: something later takes its place."""
@@ -158,15 +185,14 @@ class StagedOffsets:
 
     def holds(self, group_id: str) -> bool:
         """Whether a transaction has an offset of the group that may come to count."""
-        return any(key.group_id == group_id for keys in (self._by_key, self._ending) for key in keys)
+        return bool(self._index.of_group(group_id))
 
     def keys(self, *, group_id: str | None = None, topic: str | None = None) -> list[OffsetKey]:
-        """Return the staged partitions of one group, one topic, or both."""
-        return sorted(
-            key
-            for key in {*self._by_key, *self._ending}
-            if group_id in (None, key.group_id) and topic in (None, key.topic)
-        )
+        """Return the staged partitions of one group, one topic, both, or all."""
+        if group_id is None:
+            found = {*self._by_key, *self._ending} if topic is None else self._index.of_topic(topic)
+            return sorted(found)
+        return sorted(key for key in self._index.of_group(group_id) if topic in (None, key.topic))
 
     def drop_partition(self, partition: int) -> None:
         """Forget the transactions in a partition that is unloaded."""

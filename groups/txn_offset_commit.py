@@ -78,6 +78,7 @@ def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, rep
 
 def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[_Item]]:
     """Return the answer, and the offsets that can be stored; the others are refused in the answer."""
+    stamp = Stamp(request.producer_id, request.producer_epoch)
     topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
     items: list[_Item] = []
     for topic in request.topics:
@@ -105,7 +106,7 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
                     NO_EXPIRY,
                 )
                 value = committed_bytes(committed)
-                if context.has_memory(key, value):
+                if context.may_stage(stamp, key, value):
                     items.append((key, value, answer))
                 else:
                     answer.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -9,6 +9,7 @@ import pytest
 
 from groups.offsets import NO_EXPIRY, Committed, OffsetTable, committed_bytes, weight_of
 from groups.record_keys import OffsetKey
+from groups.staged_offsets import TRANSACTIONS_PER_KEY_MAX
 from protocol.error_codes import ErrorCode
 from tests.groups.driver import WALL_MS, Driver, codes
 from tests.groups.test_txn_offset_commit import end, stage
@@ -111,3 +112,27 @@ def traced(make: Callable[[], OffsetTable]) -> tuple[OffsetTable, int]:
 
 def test_no_offset_weighs_nothing() -> None:
     assert weight_of(None) == 0
+
+
+def test_many_transactions_that_stage_the_same_partitions_take_no_more_memory_than_they_may() -> None:
+    driver = Driver("t", kawal_offsets_max_bytes=100_000)
+    assert codes(driver.commit("g", {("t", 0): 1})) == [NONE]
+    found = [stage(driver, 5, producer=producer) for producer in range(1_000)]
+    assert driver.coordinator.offset_room.size_bytes <= 100_000
+    assert found[:TRANSACTIONS_PER_KEY_MAX] == [[NONE]] * TRANSACTIONS_PER_KEY_MAX
+    assert found[-1] == [NO_ROOM]
+    found = [stage(driver, 5, producer=producer, group_id="h") for producer in range(1_000)]
+    assert driver.coordinator.offset_room.size_bytes <= 100_000
+    assert found[-1] == [NO_ROOM]
+
+
+def test_a_group_that_commits_in_transactions_goes_on_while_others_have_all_the_room() -> None:
+    driver = Driver("t", "u", kawal_offsets_max_bytes=10_000)
+    driver.commit("h", {("t", index % 4): 1 for index in range(4)})
+    driver.commit("h", {("u", index % 4): 1 for index in range(4)}, metadata="x" * 2_000)
+    assert driver.coordinator.offset_room.size_bytes > 8_900
+    assert stage(driver, 5) == [NONE]
+    assert stage(driver, 6) == [NONE]
+    assert stage(driver, 5, producer=8) == [NO_ROOM]
+    assert end(driver, commit=True) == [None]
+    assert driver.committed("g", "t", 0) == 6

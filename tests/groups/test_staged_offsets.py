@@ -57,6 +57,21 @@ def test_a_later_commit_supersedes_and_keys_are_found_by_group_and_topic() -> No
     assert not staged
 
 
+def test_keys_are_found_without_a_look_at_those_of_other_groups_and_topics() -> None:
+    staged = StagedOffsets()
+    staged.stage(0, Stamp(1, 0), KEY, b"a")
+    staged.stage(0, Stamp(2, 0), OTHER, b"b")
+    closed = staged.close(0, 1, commit=True)
+    # With all keys away only an index knows.
+    ending, by_key = staged._ending, staged._by_key
+    staged._ending, staged._by_key = type(ending)(), {}
+    assert (staged.keys(group_id="g"), staged.keys(topic="t")) == ([KEY], [KEY, OTHER])
+    assert (staged.holds("h"), staged.holds("x")) == (True, False)
+    staged._ending, staged._by_key = ending, by_key
+    staged.ended(closed)
+    assert (staged.holds("g"), staged.keys(topic="t")) == (False, [OTHER])
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 3), st.sampled_from([KEY, OTHER]), st.binary(max_size=2)), max_size=12)
 )
