@@ -213,7 +213,35 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
     "producers in very many partitions": (
         f"{WAL}/test_producers_memory.py"
         "::test_producers_of_ever_more_streams_take_no_more_memory_than_they_may",
+        f"{WAL}/test_producers_memory.py"
+        "::test_no_append_and_no_expiry_does_work_that_grows_with_the_number_of_streams",
+        f"{WAL}/test_producers_memory.py"
+        "::test_a_partition_whose_producers_all_have_transactions_is_not_searched_for_one_without",
         "load:producers-wide",
+    ),
+    "named producers of very many partitions": (
+        f"{BROKER}/storage/test_deduplication.py"
+        "::test_producers_of_ever_more_names_in_many_partitions_take_no_more_memory_than_they_may",
+    ),
+    "offsets that very many transactions stage": (
+        f"{GROUPS}/test_offset_room.py"
+        "::test_many_transactions_that_stage_the_same_partitions_take_no_more_memory_than_they_may",
+        f"{GROUPS}/test_staged_offsets.py"
+        "::test_keys_are_found_without_a_look_at_those_of_other_groups_and_topics",
+    ),
+    "regular expressions that a member changes with each heartbeat": (
+        f"{GROUPS}/test_consumer_members.py"
+        "::test_a_member_that_brings_another_regex_with_each_heartbeat_leaves_nothing_behind",
+    ),
+    "long client ids, and what a connection has fetched": (
+        f"{LOOP}/test_last_fetch.py::test_a_connection_keeps_no_long_client_id",
+        f"{LOOP}/test_last_fetch.py"
+        "::test_a_connection_keeps_a_few_places_of_a_fetch_of_very_many_and_none_that_do_not_exist",
+        f"{BROKER}/requests/test_throttling.py::test_long_names_are_told_apart_and_not_kept",
+    ),
+    "a share fetch that has to wait for memory": (
+        f"{GROUPS}/share/test_range_room.py"
+        "::test_a_share_partition_that_was_held_back_is_told_of_when_room_comes",
     ),
     "DeleteRecords": (f"{LARGE}::test_records_of_many_partitions_are_deleted", "load:delete-records"),
     "retention over very many extents": (

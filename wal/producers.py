@@ -119,6 +119,8 @@ class Producers:
         the round began."""
         self.bytes_max = bytes_max
         self._count = 0
+        # The streams that may have a transaction open or ending.  Others are left out when it is asked about.
+        self._undecided: dict[int, None] = {}
         self.forgotten = 0
         """The producers that were forgotten for lack of memory so far."""
 
@@ -160,15 +162,20 @@ class Producers:
 
     def undecided_streams(self) -> list[int]:
         """Return the streams with a transaction that is open, or whose marker is not durable yet."""
-        return [
-            stream_id
-            for stream_id, stream in self._streams.items()
-            if stream.transactions is not None and stream.transactions.is_undecided
-        ]
+        found = []
+        for stream_id in list(self._undecided):
+            stream = self._streams.get(stream_id)
+            if stream is not None and stream.transactions is not None and stream.transactions.is_undecided:
+                found.append(stream_id)
+            else:
+                del self._undecided[stream_id]
+        return found
 
     def hanging_streams(self, since_ms: int) -> int:
         """Return the number of streams with an open transaction in which nothing was written since then."""
-        return sum(stream.has_idle_transaction(since_ms) for stream in self._streams.values())
+        return sum(
+            self._streams[stream_id].has_idle_transaction(since_ms) for stream_id in self.undecided_streams()
+        )
 
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
@@ -214,7 +221,7 @@ class Producers:
         stream = self._have(stream_id)
         is_first = stamp.first_sequence == 0 and stamp.producer_id not in stream.states
         if is_first and len(stream.states) < self.producers_per_stream_max:
-            self._put(stream, stamp.producer_id, awaiting_first(stamp.epoch, now_ms))
+            self._put(stream_id, stream, stamp.producer_id, awaiting_first(stamp.epoch, now_ms))
         self._forget_if_empty(stream_id, stream)
         self._make_room(now_ms)
 
@@ -225,7 +232,7 @@ class Producers:
         self._changes.append(_Change(stream_id, marker.producer_id, before, offset))
         if stream.transactions is not None:
             stream.transactions.end(marker.producer_id, marker_offset=offset, is_commit=marker.is_commit)
-        self._put(stream, marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
+        self._put(stream_id, stream, marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
         self._make_room(now_ms)
 
     def replay(self, stream_id: int, head: bytes | memoryview, *, ingest_ms: int) -> None:
@@ -268,7 +275,7 @@ class Producers:
             if before is None and change.marker_offset == NO_OFFSET:
                 # Batches after the lost first one may be on their way: none of them may come first.
                 before = without_first(stream.states[change.producer_id])
-            self._put(stream, change.producer_id, before)
+            self._put(change.stream_id, stream, change.producer_id, before)
         for stream_id, stream in touched.items():
             self._forget_if_empty(stream_id, stream)
 
@@ -277,7 +284,7 @@ class Producers:
         stream = self._streams.get(stream_id)
         if stream is not None:
             self._count -= len(stream.states)
-            self._row.remove(stream_id)
+            self._remove(stream_id)
 
     def log_start_moved(self, stream_id: int, log_start: int) -> None:
         """Forget the aborted transactions below the log start.
@@ -326,6 +333,7 @@ class Producers:
     def restore(self, snapshot: ProducerSnapshot) -> None:
         """Replace everything with a snapshot."""
         self._row.clear()
+        self._undecided.clear()
         self._durable_token = self.token
         self._changes.clear()
         for stream_id, states in zip(snapshot.stream_ids, snapshot.states, strict=True):
@@ -333,6 +341,8 @@ class Producers:
             self._row.add(stream_id, stream)
             if stream_id in snapshot.aborted:
                 stream.have_transactions().set_aborted(snapshot.aborted[stream_id])
+            if stream.transactions is not None:
+                self._undecided[stream_id] = None
         self._count = sum(map(len, snapshot.states))
 
     def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
@@ -354,13 +364,19 @@ class Producers:
 
     def _change(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
         self._changes.append(_Change(stream_id, producer_id, stream.states.get(producer_id)))
-        self._put(stream, producer_id, state)
+        self._put(stream_id, stream, producer_id, state)
 
-    def _put(self, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
+    def _put(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
         self._count -= len(stream.states)
         stream.put(producer_id, state)
         self._count += len(stream.states)
+        if stream.transactions is not None:
+            self._undecided[stream_id] = None
 
     def _forget_if_empty(self, stream_id: int, stream: StreamProducers) -> None:
         if stream.is_empty():
-            self._row.remove(stream_id)
+            self._remove(stream_id)
+
+    def _remove(self, stream_id: int) -> None:
+        self._row.remove(stream_id)
+        self._undecided.pop(stream_id, None)

@@ -46,9 +46,16 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+ENDING_MAX = 1_000
+"""The ended transactions remembered one by one.  Where nothing reads, nothing asks which of them are durable,
+and there would be one more with each transaction for ever."""
+
+
 class _Ended(NamedTuple):
     marker_offset: int
     first_offset: int
+    is_joined: bool = False
+    """Whether it stands for several: the last marker of them, and the first of all offsets."""
 
 
 class StreamTransactions:
@@ -68,6 +75,8 @@ class StreamTransactions:
         if first_offset is None:
             return False
         self._ending.append(_Ended(marker_offset, first_offset))
+        if len(self._ending) > ENDING_MAX:
+            self._join_older()
         if not is_commit:
             stable = min(self.open.values(), default=marker_offset + 1)
             entry = AbortedTransaction(producer_id, first_offset, marker_offset, stable)
@@ -75,9 +84,18 @@ class StreamTransactions:
                 column.append(value)
         return True
 
+    def _join_older(self) -> None:
+        """Let the older half of those that have ended stand for one: it counts as durable with the last."""
+        older = self._ending[: ENDING_MAX // 2]
+        first_offset = min(ended.first_offset for ended in older)
+        self._ending[: len(older)] = [_Ended(older[-1].marker_offset, first_offset, is_joined=True)]
+
     def undo_end(self, marker_offset: int) -> None:
         """Undo the newest marker except for reopening: the caller restores `open`."""
-        if self._ending and self._ending[-1].marker_offset == marker_offset:
+        newest = self._ending[-1] if self._ending else None
+        if newest is not None and newest.is_joined and newest.marker_offset >= marker_offset:
+            self._ending[-1] = newest._replace(marker_offset=marker_offset - 1)
+        elif newest is not None and newest.marker_offset == marker_offset:
             self._ending.pop()
         last_offsets = self._aborted[2]
         if last_offsets and last_offsets[-1] == marker_offset:
@@ -86,8 +104,10 @@ class StreamTransactions:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return the offset below which every transaction is durably decided; at most the high watermark."""
-        while self._ending and self._ending[0].marker_offset < high_watermark:
-            del self._ending[0]
+        durable = 0
+        while durable < len(self._ending) and self._ending[durable].marker_offset < high_watermark:
+            durable += 1
+        del self._ending[:durable]
         stable = min(self.open.values(), default=high_watermark)
         for ended in self._ending:
             stable = min(stable, ended.first_offset)

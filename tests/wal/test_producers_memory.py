@@ -127,6 +127,26 @@ def test_a_partition_whose_producers_all_have_transactions_is_not_searched_for_o
     assert next(filter(None, found)) == 5_000
 
 
+def test_streams_without_a_transaction_are_not_looked_at_for_those_that_hang() -> None:
+    producers = Producers()
+    for stream_id in range(1_000):
+        append(producers, stream_id, stamp(0), offset=0)
+    append(producers, 5_000, stamp(0, transactional=True), offset=0)
+    append(producers, 5_001, stamp(0, transactional=True), offset=0)
+    producers.ended(5_001, TransactionMarker(7, 0, 0, True), offset=1, now_ms=0)
+    producers.of(5_001).last_stable_offset(2)
+    producers.durable(producers.token)
+    watched = producers._row._streams = producers._streams = Watched(producers._streams)
+    assert (producers.hanging_streams(1), producers.undecided_streams()) == (1, [5_000])
+    assert watched.asked < 10
+    producers._streams = dict(watched.items())
+    restored = Producers()
+    restored.restore(producers.snapshot())
+    assert restored.undecided_streams() == [5_000]
+    restored.drop_stream(5_000)
+    assert (restored.undecided_streams(), restored._undecided) == ([], {})
+
+
 def test_what_was_forgotten_for_lack_of_memory_is_taken_back_with_the_append_that_caused_it() -> None:
     producers = Producers(bytes_max=FIRST_BYTES)
     append(producers, 1, stamp(4, producer=1), offset=0, now_ms=1)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wal.transactions import AbortedTransaction, StreamTransactions, TransactionMarker, read_marker
+from wal.transactions import (
+    ENDING_MAX,
+    AbortedTransaction,
+    StreamTransactions,
+    TransactionMarker,
+    read_marker,
+)
 
 
 def test_the_oldest_open_transaction_holds_the_last_stable_offset() -> None:
@@ -71,6 +79,60 @@ def test_undoing_a_marker_that_ended_nothing_leaves_the_others_alone() -> None:
     transactions.undo_end(21)
     assert [aborted.last_offset for aborted in transactions.aborted_between(0, 100)] == [20]
     assert transactions.last_stable_offset(20) == 10
+
+
+def test_where_nothing_reads_ended_transactions_take_no_more_memory_with_each() -> None:
+    transactions = StreamTransactions()
+    for number in range(20 * ENDING_MAX):
+        transactions.open[1] = 2 * number
+        transactions.end(1, marker_offset=2 * number + 1, is_commit=True)
+    assert len(transactions._ending) <= ENDING_MAX
+    end = 40 * ENDING_MAX
+    assert transactions.last_stable_offset(end - 1) == end - 2
+    assert transactions.last_stable_offset(end) == end
+    assert not transactions.is_undecided
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_last_stable_offset_is_never_ahead_of_and_never_goes_back_when_old_ends_are_joined(
+    seed: int,
+) -> None:
+    chance = random.Random(seed)
+    transactions = StreamTransactions()
+    ended: list[tuple[int, int]] = []
+    offset = durable = stable = 0
+    for _ in range(6 * ENDING_MAX):
+        producer_id = chance.randrange(5)
+        if producer_id in transactions.open:
+            ended.append((offset, transactions.open[producer_id]))
+            transactions.end(producer_id, marker_offset=offset, is_commit=True)
+        else:
+            transactions.open[producer_id] = offset
+        offset += 1
+        if chance.random() < 0.001:
+            durable = chance.randint(durable, offset)
+            exact = min(
+                [
+                    durable,
+                    *transactions.open.values(),
+                    *(first for marker, first in ended if marker >= durable),
+                ]
+            )
+            found = transactions.last_stable_offset(durable)
+            assert stable <= found <= exact
+            stable = found
+    assert transactions.last_stable_offset(offset) == min([offset, *transactions.open.values()])
+
+
+def test_joined_ends_that_are_undone_hold_the_last_stable_offset_until_the_others_are_durable() -> None:
+    transactions = StreamTransactions()
+    for number in range(ENDING_MAX + 1):
+        transactions.open[1] = 2 * number
+        transactions.end(1, marker_offset=2 * number + 1, is_commit=True)
+    for number in reversed(range(100, ENDING_MAX + 1)):
+        transactions.undo_end(2 * number + 1)
+    assert transactions.last_stable_offset(150) == 0
+    assert transactions.last_stable_offset(201) == 201
 
 
 def test_what_lies_before_the_log_start_leaves_the_index() -> None:

@@ -142,3 +142,24 @@ def test_a_log_that_has_failed_refuses_at_once(gateway: Gateway, client: Client)
     delete(client, ("t", [(0, 3)]))
     client.send(request(("t", [(0, 4)])), 2)
     assert client.answers()[0].topics[0].partitions[0].error_code == 56
+
+
+def test_of_very_many_partitions_few_moves_become_durable_in_one_turn(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.handlers.delete_records.MOVES_AT_ONCE", 100)
+    client = gateway.client()
+    create(client, "t", 310)
+    for index in range(310):
+        produce(client, "t", 1, partition=index)
+    logs = [vnode.log for vnode in gateway.broker.vnodes.every if vnode is not gateway.broker.vnodes.meta]
+    before = sum(log.next_version for log in logs)
+    client.send(request(("t", [(index, 1) for index in range(310)])), 2)
+    durable = []
+    while not (answers := client.answers()):
+        while gateway.broker.scheduler.pending:
+            gateway.broker.scheduler.run()
+        durable.append(sum(log.next_version for log in logs) - before)
+        gateway.run_jobs()
+    assert durable == [0, 100, 200, 300]
+    assert [item.low_watermark for item in answers[0].topics[0].partitions] == [1] * 310
