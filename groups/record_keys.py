@@ -8,14 +8,25 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 codecs.lookup("utf-16-be")  # its first use imports it, in 1 ms
 
 
-@lru_cache(maxsize=65_536)
+CACHED_LENGTH_MAX: Final = 256
+"""The longest ids of which many are remembered with their partition: 65,536 of the 32,767 characters that
+clients may send would take 2 GB."""
+
+
 def partition_for(group_id: str, partition_count: int) -> int:
     """Return the partition of __consumer_offsets that holds a group: Java's hash of its id, modulo."""
+    if len(group_id) > CACHED_LENGTH_MAX:
+        # One request asks several times, and each time takes 2 ms.
+        return _long_partition_for(group_id, partition_count)
+    return _known_partition_for(group_id, partition_count)
+
+
+def _partition_for(group_id: str, partition_count: int) -> int:
     found = 0
     units = group_id.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -23,6 +34,10 @@ def partition_for(group_id: str, partition_count: int) -> int:
     if found == 1 << 31:  # Java has no positive 2^31; Kafka's abs makes it 0.
         return 0
     return (found if found < 1 << 31 else (1 << 32) - found) % partition_count
+
+
+_known_partition_for = lru_cache(maxsize=65_536)(_partition_for)
+_long_partition_for = lru_cache(maxsize=16)(_partition_for)
 
 
 _SHARE_TYPES = range(10, 16)

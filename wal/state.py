@@ -72,9 +72,8 @@ class LogState:
         self.reserve = Reserve(disk, directory) if options.reserve_bytes else None
         self.expected_crc = 0
         """The header CRC of the last frame of the newest segment."""
-        self.producers = Producers()
+        self.producers, self.named = Producers(), NamedProducers()
         self.producers.configure(options)
-        self.named = NamedProducers()
         self.named.configure(options)
         self.retired_bases, self.retiring_bases = set[int](), set[int]()
         """The base versions of segments that were retired, durably or in a frame that is not synced yet."""

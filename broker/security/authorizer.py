@@ -33,6 +33,9 @@ EVERYTHING: Final = bits(*Operation) | 1 << Operation.ALL
 REMEMBERED_MAX: Final = 16_384
 """The most decisions of each kind that are remembered, 4 MB; then all are forgotten and made again."""
 
+NAME_REMEMBERED_MAX: Final = 256
+"""The longest names that are remembered with decisions: clients may send 32,767 characters."""
+
 _DESCRIBE: Final = 1 << Operation.DESCRIBE
 _DESCRIBE_CONFIGS: Final = 1 << Operation.DESCRIBE_CONFIGS
 
@@ -250,6 +253,8 @@ class Authorizer:
 
     def decide_topic(self, principal: str, host: str, name: str) -> int:
         """Return the bits of the operations that are allowed with a topic, and remember them."""
+        if len(name) > NAME_REMEMBERED_MAX:
+            return self._decide(principal, host, ResourceType.TOPIC, name)
         if self._topics_decided >= REMEMBERED_MAX:
             self._forget_topics()
         self._topics_decided += 1
@@ -264,6 +269,8 @@ class Authorizer:
 
     def operations(self, principal: str, host: str, kind: int, name: str) -> int:
         """Return the bits of all operations that are allowed with a resource."""
+        if len(name) > NAME_REMEMBERED_MAX:
+            return self._decide(principal, host, kind, name)
         key = (principal, host, kind, name)
         found = self._remembered.get(key)
         if found is None:

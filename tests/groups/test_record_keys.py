@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groups import record_keys
 from groups.record_keys import partition_for
 
 
@@ -28,3 +29,11 @@ def test_one_partition_holds_all_groups() -> None:
 
 def test_groups_spread_over_all_partitions() -> None:
     assert {partition_for(f"group-{number}", 50) for number in range(2_000)} == set(range(50))
+
+
+def test_of_long_ids_few_are_remembered() -> None:
+    before = record_keys._known_partition_for.cache_info().currsize
+    found = {partition_for("g" * (1_000 + number), 1 << 31) for number in range(100)}
+    assert len(found) == 100
+    assert record_keys._known_partition_for.cache_info().currsize == before
+    assert record_keys._long_partition_for.cache_info().currsize == 16

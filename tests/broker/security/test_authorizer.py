@@ -235,3 +235,12 @@ def test_two_spellings_of_a_host_are_two_rules() -> None:
     authorizer = Authorizer(acls=[rule(), *both])
     authorizer.remove(both[0])
     assert not authorizer.allows("User:alice", "::1", Operation.READ, TOPIC, "orders")
+
+
+def test_decisions_about_long_names_are_made_and_not_remembered() -> None:
+    authorizer = Authorizer(acls=[rule("x", pattern=PREFIXED, principal="User:a")])
+    name = "x" * 32_000
+    assert authorizer.decide_topic("User:a", "h", name) == authorizer.operations("User:a", "h", TOPIC, name)
+    assert authorizer.operations("User:a", "h", TOPIC, name)
+    assert not authorizer.operations("User:a", "h", TOPIC, "y" * 32_000)
+    assert (authorizer._remembered, authorizer.topics_of("User:a", "h")) == ({}, {})
