@@ -47,13 +47,10 @@ from tests.groups.kit import Answer as Answer
 from tests.groups.kit import Threads, answered_at_once
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
-from tests.groups.memory_check import check_memory
+from tests.groups.memory_check import check_memory, is_checked_at
 
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
-
-CHECKED_EACH_TIME = 40
-"""The groups and offsets up to which what is counted is checked after each step."""
 
 
 class Driver:
@@ -114,14 +111,9 @@ class Driver:
             self.in_flight.extend(written for written in effects if not written.settled)
             if not self.hold:
                 self.sync()
-        if self.checks_memory and self._is_checked_now():
-            check_memory(self.coordinator._context)
-
-    def _is_checked_now(self) -> bool:
-        """Whether what is counted is checked: each time, and less often the more there is."""
         self._flushes += 1
-        context = self.coordinator._context
-        return self._flushes % (1 + (len(context.offsets) + len(context.groups)) // CHECKED_EACH_TIME) == 0
+        if self.checks_memory and is_checked_at(self._flushes, self.coordinator._context):
+            check_memory(self.coordinator._context)
 
     def sync(self) -> None:
         """Make everything appended durable."""

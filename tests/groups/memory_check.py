@@ -8,6 +8,14 @@ from groups.offsets import READER_BYTES, weight_of
 from groups.staged_offsets import STAGED_BYTES
 from groups.weights import count_group
 
+CHECKED_EACH_TIME = 40
+"""The groups and offsets up to which what is counted is checked after each step."""
+
+
+def is_checked_at(step: int, context: Context) -> bool:
+    """Whether what is counted is checked after a step: the more there is, the fewer of them."""
+    return step % (1 + (len(context.offsets) + len(context.groups)) // CHECKED_EACH_TIME) == 0
+
 
 def check_memory(context: Context) -> None:
     """Check that exactly what the groups have is counted, but for the programs of expressions."""

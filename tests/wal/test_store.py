@@ -287,6 +287,6 @@ def test_a_vnode_that_was_here_is_not_made_anew_for_a_catalogue_elsewhere() -> N
     for name in disk.list(path):
         disk.remove(f"{path}/{name}")
     disk.remove_directory(path)
-    with pytest.raises(VnodeMissing, match="was in use, but all its files are missing"):
+    with pytest.raises(VnodeMissing, match="was in use, but its directory is missing"):
         store.have_vnode("db-1", 4)
     assert not disk.exists(path)

@@ -1,4 +1,4 @@
-"""What `kawal doctor` tells of the nodes' copies: each state has its sentence, and what to do."""
+"""The judgement of the nodes' copies by `kawal doctor`: each state has its sentence, and what to do."""
 
 from __future__ import annotations
 
