@@ -103,6 +103,8 @@ class DiskWorkers:
         # The audit log may lie on a disk of its own, which may hang.
         self._audit = ThreadPool("kawal-audit")
         self._results: deque[Result] = deque()
+        # Whether a thread has woken the loop, or is about to, for results that it has not begun to take.
+        self._is_woken = False
         # Another machine may answer after the end, when the descriptor's number is that of another file.
         self._ending = threading.Lock()
         self._ended = False
@@ -165,6 +167,7 @@ class DiskWorkers:
             os.eventfd_read(self.event_descriptor)
         except BlockingIOError:
             return []
+        self._is_woken = False
         return self._take_all()
 
     def _take_all(self) -> list[Result]:
@@ -208,10 +211,11 @@ class DiskWorkers:
         self._tell(TaskDone(done, _error_of(work)))
 
     def _tell(self, result: Result) -> None:
-        results = self._results
-        results.append(result)
-        if len(results) == 1:
-            # If one from before is still there, its thread has woken the loop, or is about to.
+        self._results.append(result)
+        if not self._is_woken:
+            # Two threads may both come here; that none does is impossible, as the loop takes the flag down
+            # before it takes results.
+            self._is_woken = True
             self.wake()
 
     def wake(self) -> None:

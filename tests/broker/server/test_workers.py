@@ -6,6 +6,7 @@ import errno
 import os
 import select
 import threading
+from collections import deque
 from typing import Any
 
 import pytest
@@ -139,10 +140,25 @@ def test_results_that_come_before_the_loop_has_taken_any_wake_it_once_and_later_
     workers = DiskWorkers(1)
     workers._tell(TaskDone(print, None))
     workers._tell(TaskDone(print, None))
-    assert os.eventfd_read(workers.event_descriptor) == 1
-    assert len(workers._take_all()) == 2
+    assert len(workers.take_results()) == 2
     workers._tell(TaskDone(print, None))
-    assert len(workers.take_results()) == 1
+    assert os.eventfd_read(workers.event_descriptor) == 1
+    workers.stop()
+
+
+def test_of_two_results_at_the_same_moment_one_wakes_the_loop() -> None:
+    class Between(deque[Any]):
+        """Lets another thread's result come right after the first."""
+
+        def append(self, result: Any, /) -> None:
+            super().append(result)
+            if len(self) == 1:
+                workers._tell(TaskDone(print, None))
+
+    workers = DiskWorkers(1)
+    workers._results = Between()
+    workers._tell(TaskDone(print, None))
+    assert len(workers.take_results()) == 2
     workers.stop()
 
 
