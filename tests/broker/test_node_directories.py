@@ -113,7 +113,7 @@ def test_a_log_that_was_here_and_is_lost_is_not_begun_anew(cluster: Cluster) -> 
     for name in disk.list(path):
         disk.remove(f"{path}/{name}")
     disk.remove_directory(path)
-    with pytest.raises(VnodeMissing, match="vnode-4: this vnode was in use, but all its files are missing"):
+    with pytest.raises(VnodeMissing, match="vnode-4: this vnode was in use, but its directory is missing"):
         cluster.revive(1)
 
 
