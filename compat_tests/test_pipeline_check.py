@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -26,6 +27,7 @@ Of three checks one must do so: a busy machine stops processes for seconds.
 """
 
 SILENT = "takes the connection, and says nothing"
+UNSEEN = "no answer within"
 
 LOGIN = """
 protocol = "SASL_PLAINTEXT"
@@ -76,8 +78,10 @@ def test_an_address_that_says_nothing_is_given_up_soon(
         refused_seconds, refused = timed(pointed(job, "127.0.0.1:1"))
         silent_seconds, checked = timed(pointed(job, silent))
         assert (refused.code, "127.0.0.1:1: Connection refused" in refused.out) == (1, True), refused.out
-        assert (checked.code, SILENT in checked.out) == (1, True), checked.out
-        return silent_seconds - refused_seconds
+        assert checked.code == 1
+        # On a busy machine it may not have come to the end of the connect within its time.
+        assert SILENT in checked.out or UNSEEN in checked.out, checked.out
+        return silent_seconds - refused_seconds if SILENT in checked.out else math.inf
 
     quickest(longer, below_seconds=SLACK_SECONDS, attempts=3)
 
@@ -96,8 +100,9 @@ def test_a_target_that_says_nothing_is_given_up_soon(broker: Broker, silent: str
 
     def given_up() -> float:
         seconds, checked = timed(job)
-        assert (checked.code, SILENT in checked.out) == (1, True), checked.out
-        return seconds
+        assert checked.code == 1
+        assert SILENT in checked.out or UNSEEN in checked.out, checked.out
+        return seconds if SILENT in checked.out else math.inf
 
     quickest(given_up, below_seconds=2 * SLACK_SECONDS + 4, attempts=3)
 
