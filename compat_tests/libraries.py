@@ -63,6 +63,8 @@ class Settings(NamedTuple):
     """Longer than a busy machine may stop a member or the broker."""
     max_poll_ms: int = 300_000
     instance_id: str | None = None
+    loses_topics: bool = False
+    """A topic of its subscription is deleted: librdkafka reports it once, as an error, and goes on."""
 
 
 class Library(Protocol):
@@ -207,7 +209,9 @@ class Confluent:
                 **(classic if self.protocol == "classic" else {}),
             }
         )
-        self._asked_for_position = False
+        self._passed_over = {KafkaError._MAX_POLL_EXCEEDED}
+        if settings.loses_topics:
+            self._passed_over.add(KafkaError.UNKNOWN_TOPIC_OR_PART)
         self.subscribe(topics)
 
     def poll(self) -> list[Seen]:
@@ -218,7 +222,7 @@ class Confluent:
                 seen.append(Seen(message.topic(), message.partition(), message.offset(), message.value()))
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 raise NoPosition(error)
-            elif error.code() != KafkaError._MAX_POLL_EXCEEDED and not error.retriable():
+            elif error.code() not in self._passed_over and not error.retriable():
                 raise KafkaException(error)
         return seen
 

@@ -121,7 +121,7 @@ def test_03_06_27_members_with_overlapping_views_get_what_they_want_until_one_is
         written = values("", 12)
         views.produce(written)
         with (
-            lab.member(views.query, views.stable, commits=True) as one,
+            lab.member(views.query, views.stable, commits=True, loses_topics=True) as one,
             lab.member(views.stable, views.database, commits=True) as two,
         ):
             wait_for(lambda: len(one.held()) + len(two.held()) == 6, "all partitions", one, two)
