@@ -93,7 +93,7 @@ unit: $(DEVELOP) ## Run the unit tests (ARGS='tests/wal -k roll')
 
 compat: $(DEVELOP) $(SPARK_JARS) $(KAFKA_JARS) $(SAFE_STORE) $(UNSAFE_STORE) $(WARM) clients ## Run the compat tests against the gateway
 	@.ci/need java kcat chromium
-	$(WITH_WARM) $(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile --durations=60 --durations-min=15 $(ARGS)
+	$(WITH_WARM) $(BIN)/pytest compat_tests --numprocesses=$(COMPAT_WORKERS) --dist=loadfile --second-attempt --durations=60 --durations-min=15 $(ARGS)
 
 clients: ## Build the client programs of the compat tests (Go, Java, Node, Rust)
 	@$(MAKE) --directory compat_tests/clients

@@ -16,6 +16,8 @@ from compat_tests.clients.program import Program
 from compat_tests.clients.registry import COMMANDS
 from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.second_attempt import OPTION as SECOND_ATTEMPT
+from compat_tests.second_attempt import SecondAttemptPlugin
 from compat_tests.topics import create_topic
 from compat_tests.wire import RawClient, raw_client
 
@@ -37,6 +39,7 @@ MANY = "--many"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this folder."""
     parser.addoption(OPTION, action="store_true", help="write what the client programs could do")
+    parser.addoption(SECOND_ATTEMPT, action="store_true", help="try a few failed tests again, alone")
     parser.addoption(EVERY_LOGIN, action="store_true", help="try every mechanism on every protocol")
     parser.addoption(MANY, type=int, default=2_000, help="topics and groups that the console lists")
     parser.addoption(SPARK_STRESS, type=float, default=3.0, help="how long topics come and go under Spark")
@@ -45,6 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marks of this folder and the plugin that judges the client programs."""
     config.pluginmanager.register(MatrixPlugin(write=config.getoption(OPTION)), "client-matrix")
+    if config.getoption(SECOND_ATTEMPT):
+        config.pluginmanager.register(SecondAttemptPlugin(), "second-attempt")
     config.addinivalue_line("markers", "operation(row): a cell of the matrix client x operation")
     config.addinivalue_line(
         "markers",
