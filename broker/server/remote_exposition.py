@@ -36,6 +36,8 @@ def remote_families(counts: Mapping[str, int]) -> Iterator[Metric]:
         value=counts["stopped"],
     )
     yield from _tier_families(counts)
+    if "heartbeat_signs" in counts:
+        yield from _heartbeat_families(counts)
     if "journal_puts" in counts:
         yield from _journal_families(counts)
     if counts["lag_ms"] >= 0:
@@ -44,6 +46,20 @@ def remote_families(counts: Mapping[str, int]) -> Iterator[Metric]:
             "Age of the newest moment of which everything durable is in the object store.",
             value=counts["lag_ms"] / 1000,
         )
+
+
+def _heartbeat_families(counts: Mapping[str, int]) -> Iterator[Metric]:
+    """Yield the families of the signs of life, without which a standby takes over."""
+    yield CounterMetricFamily(
+        "kawal_remote_heartbeats",
+        "Signs of life that the object store has taken.",
+        value=counts["heartbeat_signs"],
+    )
+    yield CounterMetricFamily(
+        "kawal_remote_heartbeat_failures",
+        "Signs of life that did not reach the object store.",
+        value=counts["heartbeat_failures"],
+    )
 
 
 def _tier_families(counts: Mapping[str, int]) -> Iterator[Metric]:

@@ -179,7 +179,7 @@ def _begin_heartbeat(
         wall_ms=lambda: time.time_ns() // 1_000_000,
     )
     remote.farewell = lambda: say_farewell(heart, remote.epoch)
-    Heartbeat(
+    remote.heartbeat = Heartbeat(
         broker,
         heart,
         interval_ms=interval_ms,

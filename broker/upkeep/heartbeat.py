@@ -41,8 +41,13 @@ class Heartbeat:
         self._submit = submit
         self._lost = lost
         self._told_ms: int | None = None
-        self.failures = 0
+        self._signs = 0
+        self._failures = 0
         self._later(0)
+
+    def numbers(self) -> dict[str, int]:
+        """Return the numbers for metrics."""
+        return {"heartbeat_signs": self._signs, "heartbeat_failures": self._failures}
 
     def _later(self, delay_ms: int) -> None:
         self._loop.timers.add(self._loop.clock.turn_ms + delay_ms, self._beat)
@@ -60,9 +65,10 @@ class Heartbeat:
             return
         self._later(self._interval_ms)
         if error is None:
+            self._signs += 1
             self._told_ms = None
             return
-        self.failures += 1
+        self._failures += 1
         now_ms = self._loop.clock.turn_ms
         if self._told_ms is None or now_ms >= self._told_ms + LOG_EVERY_MS:
             self._told_ms = now_ms

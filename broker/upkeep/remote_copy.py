@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from broker.catalogue.topic_directory import TopicDirectory
     from broker.storage.vnode import Vnode
+    from broker.upkeep.heartbeat import Heartbeat
 
 logger = logging.getLogger("kawal.remote")
 
@@ -175,6 +176,8 @@ class RemoteCopy:
         self._told_unproved_ms: int | None = None
         self._told_waiting_ms: int | None = None
         self.counts = CopyCounts()
+        self.heartbeat: Heartbeat | None = None
+        """The signs of life beside the copy, if they are asked for."""
         self.farewell: Callable[[], object] = lambda: None
         """Is called at a clean end, when nothing more will be acknowledged."""
         journal.needs_cut = self._hurry
@@ -191,6 +194,7 @@ class RemoteCopy:
             "past_cuts": self._uploader.past_cuts,
             "stopped": int(counts.state is CopyState.STOPPED),
             "lag_ms": now_ms - counts.covered_ms if counts.covered_ms >= 0 else -1,
+            **({} if self.heartbeat is None else self.heartbeat.numbers()),
             **self.journal.numbers(),
         }
 

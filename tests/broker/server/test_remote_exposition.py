@@ -46,6 +46,17 @@ def test_a_server_without_a_store_has_none_of_them() -> None:
     assert list(remote_families({})) == []
 
 
+def test_signs_of_life_have_families_of_their_own() -> None:
+    beats = {"heartbeat_signs": 12, "heartbeat_failures": 3}
+    values = {
+        sample.name: sample.value
+        for family in remote_families(NUMBERS | beats)
+        if family.name.startswith("kawal_remote_heartbeat")
+        for sample in family.samples
+    }
+    assert values == {"kawal_remote_heartbeats_total": 12, "kawal_remote_heartbeat_failures_total": 3}
+
+
 def test_durability_remote_has_families_of_its_own() -> None:
     families = remote_families(NUMBERS | JOURNAL)
     values = {

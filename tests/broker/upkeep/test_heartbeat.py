@@ -51,10 +51,11 @@ def test_a_store_that_is_away_is_tried_again_and_told_of_once(caplog: pytest.Log
     bench.objects.hook = lambda call: ObjectFault.AWAY
     for _ in range(10):
         bench.gateway.advance(1_000)
-    assert bench.heartbeat.failures == 11
+    assert bench.heartbeat.numbers() == {"heartbeat_signs": 0, "heartbeat_failures": 11}
     assert len([line for line in caplog.messages if "no sign of life reaches" in line]) == 1
     bench.objects.hook = None
     assert bench.wait(1_000) == 12
+    assert bench.heartbeat.numbers() == {"heartbeat_signs": 1, "heartbeat_failures": 11}
 
 
 def test_a_server_that_was_replaced_gives_no_more_signs() -> None:
