@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from compat_tests.confluent import make_producer
 from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KawalBroker
+from compat_tests.nodes import NodesCluster, as_broker
 from compat_tests.object_store import BUCKET, ObjectStore, object_store
 from compat_tests.spark import run_available, spark_session
-from compat_tests.test_remote_copy import settings, wait_for_rounds
+from compat_tests.test_remote_copy import ROUNDS_WITHIN_SECONDS, settings, wait_for_rounds
 from compat_tests.test_tiered_topics import produce, tiered_broker, wait_until_small
 from compat_tests.times import START_MS
 from compat_tests.topics import create_topic
@@ -193,6 +195,30 @@ def test_the_copy_in_a_bucket_is_read_by_batches_and_streams_while_the_gateway_r
         expected = rows(from_gateway(spark, broker, "t"))
         broker.kill()
         assert rows(from_bucket(spark, store, "t")) == expected, "the gateway is not needed"
+
+
+@pytest.mark.timeout(900)
+def test_the_copies_of_two_nodes_are_read_as_one(spark: Any, tmp_path: Path) -> None:
+    with object_store(tmp_path / "store") as store:
+        place = {"kawal.remote.store": f"s3://{BUCKET}/kawal", "kawal.remote.endpoint": store.endpoint}
+        cluster = NodesCluster(tmp_path / "nodes", 2, **place, **{"kawal.remote.lag.ms": "500"})
+        try:
+            cluster.start()
+            broker = as_broker(cluster)
+            create_topic(broker, "t", 3)
+            fill(broker, "t")
+            expected = rows(from_gateway(spark, broker, "t"))
+            assert len(expected) == COUNT // 2
+
+            def is_copied() -> bool:
+                try:
+                    return rows(from_bucket(spark, store, "t")) == expected
+                except PySparkException:
+                    return False  # a node has copied nothing yet, or not its catalogue's newest change
+
+            eventually(is_copied, waiting_for="the copies of both", within_seconds=ROUNDS_WITHIN_SECONDS)
+        finally:
+            cluster.kill()
 
 
 @pytest.mark.timeout(900)

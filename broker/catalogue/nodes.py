@@ -24,6 +24,11 @@ NO_EPOCH: Final = -1
 """The leader epoch of a partition whose leader has not told it yet."""
 
 
+def node_of_vnode(vnode: int, count: int) -> int:
+    """Return the number of the node, of so many, on which a vnode of any database is placed."""
+    return vnode % count
+
+
 class Node(NamedTuple):
     """A node, as a client reaches it."""
 
@@ -157,7 +162,7 @@ class Nodes:
 
     def leads(self, vnode: int) -> bool:
         """Whether this node leads the partitions on the vnode of this number, of any database."""
-        return vnode % self.count == self.number
+        return node_of_vnode(vnode, self.count) == self.number
 
     def led(self, vnode_count: int) -> range:
         """Return the numbers of the vnodes that this node leads, of a database with so many."""
@@ -174,7 +179,7 @@ class Nodes:
 
     def leader_of_vnode(self, vnode: int) -> int:
         """Return the node that leads the partitions on a vnode."""
-        return self.controller_id + vnode % self.count
+        return self.controller_id + node_of_vnode(vnode, self.count)
 
     def leader(self, topic: Topic, index: int, source: Callable[[Topic], Topic | None]) -> int:
         """Return the node that leads a partition; `source(view)` returns what a view shows, None: a database.

@@ -13,6 +13,7 @@ import msgspec
 from broker.catalogue.catalogue_records import decode_record
 from broker.catalogue.catalogue_replay import replay_all
 from broker.catalogue.databases import DEFAULT_DATABASE
+from broker.catalogue.nodes import node_of_vnode
 from pipeline.errors import SourceError
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk
@@ -29,6 +30,8 @@ class Home(NamedTuple):
     """Of the log."""
     vnode_id: int
     stream_id: int
+    node: int = 0
+    """The number of the node that has the log."""
 
 
 def check_directory(disk: Disk, data: str) -> None:
@@ -43,8 +46,11 @@ def check_directory(disk: Disk, data: str) -> None:
         )
 
 
-def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Home]]:
-    """Return the partitions of topics, by the catalogue in `data`.  Raises: SourceError, DiskError."""
+def homes_of(disk: Disk, data: str, topics: Iterable[str], *, nodes: int = 1) -> dict[str, list[Home]]:
+    """Return the partitions of topics, by the catalogue in `data`, that of a cluster of so many nodes.
+
+    Raises: SourceError, DiskError.
+    """
     try:
         catalogue = replay_all(map(decode_record, catalogue_records(disk, f"{data}/{META}")))
     except msgspec.MsgspecError as error:
@@ -71,6 +77,7 @@ def homes_of(disk: Disk, data: str, topics: Iterable[str]) -> dict[str, list[Hom
                 vnode_path(data, database.directory, topic.vnode_index(index)),
                 topic.vnode_index(index),
                 topic.stream_id(index),
+                node_of_vnode(topic.vnode_index(index), nodes),
             )
             for index in range(topic.planned_count)
         ]

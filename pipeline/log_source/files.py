@@ -1,7 +1,9 @@
 """The files of a gateway's logs: in a data directory, or in the copy of one in an object store.
 
 LocalFiles    a data directory; what has left its disk is in the store beside it, if that was given
-CopiedFiles   a copy: all that its cut leads to
+CopiedFiles   a copy: all that its cut leads to; of a cluster of several nodes the copies of all of them
+
+Each node makes its copy at its own time: a partition is read up to what its node had copied.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from wal.disk import Disk, OsDisk
 from wal.objects import ObjectReads
 from wal.offline_log import OfflineLog, Place, open_copied, open_offline
 from wal.remote.copy_disk import CopyDisk, Part
+from wal.remote.places import node_folder
 from wal.segment import segment_name
 from wal.store import LOCK
+from wal.store_marker import MARKER, read_marker
 
 
 class Source(NamedTuple):
@@ -65,9 +69,19 @@ class LocalFiles:
         self._is_running = _is_running(data)
 
     def homes_of(self, topics: Iterable[str]) -> dict[str, list[Home]]:
-        """Ask the catalogue in the directory."""
+        """Ask the catalogue in the directory; a node's has its own logs alone."""
         check_directory(self._disk, self.name)
-        return homes_of(self._disk, self.name, topics)
+        identity = read_marker(self._disk, f"{self.name}/{MARKER}")
+        found = homes_of(self._disk, self.name, topics, nodes=identity.nodes)
+        for topic, homes in found.items():
+            elsewhere = [home for home in homes if home.node != identity.node]
+            if elsewhere:
+                raise SourceError(
+                    f"{self.name}: the directory of node {identity.node} of {identity.nodes}, and partition "
+                    f"{elsewhere[0].partition} of topic {topic!r} is on node {elsewhere[0].node}: read the "
+                    "copies of all nodes in their object store, or from the gateway (format 'kafka')"
+                )
+        return found
 
     def open_log(self, home: Home) -> OfflineLog:
         """Look at all of a stopped gateway's log, and at what a checkpoint covers of a running one's."""
@@ -92,21 +106,35 @@ class CopiedFiles:
 
     def __init__(self, store: Copies, cluster_id: str = "") -> None:
         """Read what the copy consists of.  Raises: SourceError; StoreError, ObjectStoreError."""
-        self._disk = CopyDisk(store, cluster_id or _only_cluster(store))
-        self.name = self._disk.root
+        self._store = store
+        self._cluster_id = cluster_id or _only_cluster(store)
+        # By node; node 0 has the catalogue.
+        self._disks = {0: CopyDisk(store, self._cluster_id)}
+        self.name = self._disks[0].root
 
     def homes_of(self, topics: Iterable[str]) -> dict[str, list[Home]]:
         """Ask the catalogue's copy."""
-        return homes_of(self._disk, self.name, topics)
+        first = self._disks[0]
+        found = homes_of(first, self.name, topics, nodes=first.cut.nodes)
+        return {topic: [self._placed(home) for home in homes] for topic, homes in found.items()}
 
     def open_log(self, home: Home) -> OfflineLog:
         """Look at all that was copied."""
-        return open_copied(self._disk, home.directory, vnode_id=home.vnode_id)
+        return open_copied(self._disk_of(home), home.directory, vnode_id=home.vnode_id)
 
     def source_of(self, home: Home, place: Place) -> Source:
         """Return the objects of the segment."""
         path = f"{home.directory}/{segment_name(place.base_version)}"
-        return Source(path, self._disk.parts_of(path))
+        return Source(path, self._disk_of(home).parts_of(path))
+
+    def _placed(self, home: Home) -> Home:
+        """Return where its node's copy has the log."""
+        return home._replace(directory=self._disk_of(home).root + home.directory.removeprefix(self.name))
+
+    def _disk_of(self, home: Home) -> CopyDisk:
+        if home.node not in self._disks:
+            self._disks[home.node] = CopyDisk(self._store, self._cluster_id, node_folder(home.node))
+        return self._disks[home.node]
 
 
 @dataclass(frozen=True, slots=True)

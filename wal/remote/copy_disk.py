@@ -103,19 +103,23 @@ class CopyFile(ReadOnlyFile):
 
 
 class CopyDisk(ReadOnlyDisk):
-    """The logs of a cluster's copy, below `root`, its address; a log is looked up when it is asked for."""
+    """The logs of a copy, below `root`, its address; a log is looked up when it is asked for."""
 
-    def __init__(self, store: ObjectReads, cluster_id: str) -> None:
-        """Read the cut.  Raises: StoreError, RemoteDamaged; ObjectStoreError."""
-        self.root = f"{store.name}/{cluster_id}"
+    def __init__(self, store: ObjectReads, cluster_id: str, folder: str = "") -> None:
+        """Read the cut of a cluster, or of that of its nodes which has this folder (wal/remote/places.py).
+
+        Raises: StoreError, RemoteDamaged; ObjectStoreError.
+        """
+        self._prefix = f"{folder}/{cluster_id}" if folder else cluster_id
+        self.root = f"{store.name}/{self._prefix}"
         self._store = store
-        self._cluster_id = cluster_id
         self._files: dict[str, dict[str, tuple[Part, ...]]] = {}
-        key = f"{cluster_id}/{CUT}"
+        key = f"{self._prefix}/{CUT}"
         try:
             self.cut: Cut = open_cut(store.read(key).data, f"{store.name}/{key}")
         except NoSuchObject as error:
-            raise StoreError(f"{store.name}: no copy of a cluster {cluster_id!r} is there") from error
+            place = f"{store.name}/{folder}" if folder else store.name
+            raise StoreError(f"{place}: no copy of a cluster {cluster_id!r} is there") from error
         if self.cut.store_format > STORE_FORMAT:
             raise StoreError(
                 f"{store.name}/{key}: made by a later version of kawal (data format {self.cut.store_format})"
@@ -170,7 +174,7 @@ class CopyDisk(ReadOnlyDisk):
         return self._files[folder]
 
     def _files_of(self, name: str, log: LogCut) -> dict[str, tuple[Part, ...]]:
-        key, files = f"{self._cluster_id}/{name}", dict[str, tuple[Part, ...]]()
+        key, files = f"{self._prefix}/{name}", dict[str, tuple[Part, ...]]()
         if log.segments_missing:
             raise StoreError(
                 f"{self.root}: the copy is not complete yet: {log.segments_missing} segments of {name} were "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +70,30 @@ def test_a_copy_has_the_records_of_the_directory_and_a_task_for_each_segment(dat
     assert [split.path.removeprefix(root) for split in copied] == [
         split.path.removeprefix(str(data)) for split in local
     ]
+
+
+def test_the_copies_of_several_nodes_have_all_records_together(data: Path) -> None:
+    whole, objects = sorted(rows(planned(LocalFiles(OsDisk(), str(data))))), copy_of(data, nodes=2)
+    splits = planned(CopiedFiles(objects))
+    assert sorted(rows(splits, objects)) == whole
+    assert {row[1] for row in whole} == {0, 1}
+    folders = {part.key.partition("/")[0] for split in splits for part in split.parts}
+    assert len(folders) == 2
+    assert "node-1" in folders
+
+
+def test_a_node_whose_copy_is_missing_is_named(data: Path) -> None:
+    objects = copy_of(data, nodes=2)
+    objects.objects = {key: found for key, found in objects.objects.items() if not key.startswith("node-1")}
+    with pytest.raises(SourceError, match=r"^memory: memory/node-1: no copy of a cluster .* is there"):
+        planned(CopiedFiles(objects))
+
+
+def test_the_directory_of_one_of_several_nodes_does_not_stand_for_all(data: Path) -> None:
+    marker = data / "kawal.json"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"node": 0, "nodes": 2}))
+    with pytest.raises(SourceError, match=r"of node 0 of 2, and partition 1 of topic 't' is on node 1: read"):
+        planned(LocalFiles(OsDisk(), str(data)))
 
 
 def test_a_plan_over_a_copy_looks_into_no_segment_that_was_closed(data: Path) -> None:
