@@ -141,7 +141,9 @@ class NodePlace:
 
     def warn(self, broker: Broker) -> None:
         """Say so if some nodes have nothing to do, or if this one may have had records."""
-        if self._is_new and self.number and broker.catalogue.by_name:
+        # A new cluster has internal topics from its first moment on.
+        topics = broker.catalogue.by_name.values()
+        if self._is_new and self.number and not all(topic.internal for topic in topics):
             logger.warning(
                 "this directory of node %d is new, and there are topics: their partitions that it leads are"
                 " empty; if they had records, end this node and put its old directory back",

@@ -125,7 +125,9 @@ class CopyDisk(ReadOnlyDisk):
                 f"{store.name}/{key}: made by a later version of kawal (data format {self.cut.store_format})"
                 "; use that version"
             )
-        if META not in self.cut.logs:
+        # Node 0 has the catalogue; the others have none.
+        is_empty = META not in self.cut.logs if self.cut.node == 0 else not self.cut.logs
+        if is_empty:
             raise StoreError(
                 f"{store.name}/{key}: nothing was copied yet; the server that makes the copy must go on first"
             )

@@ -17,6 +17,7 @@ from broker.config.node_share import of_node
 from broker.server import node_place
 from broker.server.listeners import Listener, StartError
 from broker.server.node_place import NodePlace, serve_node
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from wal.disk import OsDisk
@@ -142,6 +143,19 @@ def test_a_new_directory_in_a_cluster_with_topics_is_told(
     with caplog.at_level(logging.WARNING):
         place.warn(gateway.broker)
     assert ("this directory of node 1 is new" in caplog.text) is warned
+
+
+def test_a_new_cluster_has_internal_topics_and_warns_of_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = NodePlace(config(tmp_path, 1))
+    place._cluster_id(str(tmp_path / "data"))
+    cluster = Cluster(2)
+    cluster.advance(0)
+    assert "__consumer_offsets" in cluster[1].broker.catalogue.by_name
+    with caplog.at_level(logging.WARNING):
+        place.warn(cluster[1].broker)
+    assert not caplog.text
 
 
 def test_nodes_without_logs_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

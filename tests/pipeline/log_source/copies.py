@@ -12,6 +12,7 @@ from broker.catalogue.nodes import node_of_vnode
 from tests.wal.stores import OPTIONS, open_store
 from wal.disk import OsDisk
 from wal.memory_objects import MemoryObjects
+from wal.remote.formats import CUT
 from wal.remote.places import node_folder
 from wal.remote.uploader import Uploader
 
@@ -20,8 +21,9 @@ class MemoryCopies(MemoryObjects):
     """The store, with the clusters that have a copy in it."""
 
     def clusters(self) -> list[str]:
-        """Return the first level of keys."""
-        return sorted({key.partition("/")[0] for key in self.objects})
+        """Return those names on the first level that have a cut."""
+        names = {key.partition("/")[0] for key in self.objects}
+        return sorted(name for name in names if f"{name}/{CUT}" in self.objects)
 
 
 def copy_of(data: Path, nodes: int = 1) -> MemoryCopies:
@@ -37,7 +39,7 @@ def copy_of(data: Path, nodes: int = 1) -> MemoryCopies:
 def _copy(data: Path, node: int, nodes: int) -> MemoryCopies:
     objects, disk = MemoryCopies(), OsDisk()
     store = open_store(disk, str(data))
-    views = {"meta": store.catalogue.log.view()}
+    views = {} if node else {"meta": store.catalogue.log.view()}
     for path in sorted(data.glob("*/vnode-*")):
         database, number = path.parent.name, int(path.name.removeprefix("vnode-"))
         if node_of_vnode(number, nodes) == node:
