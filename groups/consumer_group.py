@@ -6,7 +6,6 @@ in any order, as compaction leaves them: a member exists once its metadata is th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from groups.activity import Activity
 from groups.assignment import NOTHING, Assignment, Partition
 from groups.consumer_member import AWAY_EPOCH, NEW_MEMBER, MemberAssignment, MemberMetadata
 from groups.effects import Undo
-from groups.name_counts import forget_names
 from groups.ownership import Owners, check_sole_owner, disown, own
 from groups.record_keys import (
     CurrentKey,
@@ -45,7 +43,6 @@ class ConsumerGroup:
 
     __slots__ = (
         "_all_names",
-        "_names",
         "_subscriptions",
         "activity",
         "assigned_ms",
@@ -83,8 +80,8 @@ class ConsumerGroup:
         self.owners: Owners = {}
         self.held_changes = 0  # how often what a member has was changed: as long as it stays, `owners` does
         self._subscriptions: dict[Subscription, int] = {}  # how many members have it
-        self._names: Counter[str] = Counter()  # the subscriptions that name a topic
-        self._all_names: frozenset[str] | None = None  # these names, until one comes or goes
+        # All topics that they name, unless one of them has ended since they were asked for.
+        self._all_names: frozenset[str] | None = frozenset()
         # Lost at a restart.
         self.activity: dict[str, Activity] = {}
         self.assigned_ms: int | None = None  # when the last target was computed, monotonic
@@ -148,7 +145,7 @@ class ConsumerGroup:
     def subscribed_names(self) -> frozenset[str]:
         """Return all topics that any member subscribes to."""
         if self._all_names is None:
-            self._all_names = frozenset(self._names)
+            self._all_names = frozenset().union(*(topics for topics, _ in self._subscriptions))
         if not self.regexes:
             return self._all_names
         wanted = {regex for _, regex in self._subscriptions if regex in self.regexes}
@@ -227,19 +224,11 @@ class ConsumerGroup:
             self._subscriptions[subscription] = before + change
         else:
             del self._subscriptions[subscription]
-            self._forget_names(member.topics)
-        if not before:
-            self._names.update(member.topics)
             self._all_names = None
+        if not before and self._all_names is not None:
+            self._all_names = self._all_names.union(member.topics)
         if member.classic is not None:
             self.classic_count += change
-
-    def _forget_names(self, names: tuple[str, ...]) -> None:
-        self._all_names = None
-        if self._subscriptions:
-            forget_names(self._names, names)
-        else:
-            self._names.clear()
 
     def _set_current(self, member_id: str, value: MemberAssignment | None) -> Undo:
         old = self.current.get(member_id)
