@@ -20,6 +20,7 @@ from groups.offload import MEMBER_WEIGHT
 from groups.open_partitions import assign_open
 from groups.subscriber import Subscriber
 from groups.topics import TopicFacts, Topics
+from protocol.parts import parts_of, sorted_names_of
 
 NAMES_AT_ONCE: Final = 1_000
 """The names of topics that are looked up without a thread, in 2 ms."""
@@ -158,16 +159,18 @@ def topics_hash(topics: Mapping[str, Known]) -> int:
     """Return a number that changes when one of the topics comes, goes or grows, or one is opened."""
     if not topics:
         return NO_TOPICS_HASH
-    found = list(map(topics.__getitem__, sorted(topics)))
-    # The bytes of id and count, in one number; without a line of Python for each.
-    ids = map(lshift, map(attrgetter("topic_id.int"), found), repeat(32))
-    numbers = map(or_, ids, map(attrgetter("partition_count"), found))
-    parts = list(map(methodcaller("to_bytes", 20, "big"), numbers))
-    if any(map(attrgetter("closed"), found)):
-        for place, topic in enumerate(found):
-            for partition in sorted(topic.closed):
-                parts[place] += partition.to_bytes(4, "big")
-    digest = blake2b(b"".join(parts), digest_size=8)
+    digest = blake2b(digest_size=8)
+    for part in parts_of(sorted_names_of(topics)):
+        found = list(map(topics.__getitem__, part))
+        # The bytes of id and count, in one number; without a line of Python for each.
+        ids = map(lshift, map(attrgetter("topic_id.int"), found), repeat(32))
+        numbers = map(or_, ids, map(attrgetter("partition_count"), found))
+        made = list(map(methodcaller("to_bytes", 20, "big"), numbers))
+        if any(map(attrgetter("closed"), found)):
+            for place, topic in enumerate(found):
+                for partition in sorted(topic.closed):
+                    made[place] += partition.to_bytes(4, "big")
+        digest.update(b"".join(made))
     return int.from_bytes(digest.digest(), "big", signed=True)
 
 
@@ -179,11 +182,13 @@ def known_topics(
     A thread may ask: topics that come or go meanwhile may be among them or not.
     """
     # Without a line of Python for each: a member may name 20,000 topics.
-    found = list(filterfalse(partial(is_, None), map(by_name.get, names)))
-    ids = map(attrgetter("topic_id"), found)
-    counts = map(attrgetter("partition_count"), found)
-    made = map(partial(tuple.__new__, Known), zip(ids, counts, repeat(frozenset()), strict=False))
-    known: dict[str, Known] = dict(zip(map(attrgetter("name"), found), made, strict=True))
+    known: dict[str, Known] = {}
+    for part in parts_of(names):
+        found = list(filterfalse(partial(is_, None), map(by_name.get, part)))
+        ids = map(attrgetter("topic_id"), found)
+        counts = map(attrgetter("partition_count"), found)
+        made = map(partial(tuple.__new__, Known), zip(ids, counts, repeat(frozenset()), strict=False))
+        known.update(zip(map(attrgetter("name"), found), made, strict=True))
     for name in known.keys() & closed.keys():
         known[name] = known[name]._replace(closed=closed[name])
     return known

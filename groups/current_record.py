@@ -16,6 +16,7 @@ from typing import Final
 from groups.assignment import EpochAssignment
 from groups.consumer_member import MemberAssignment
 from groups.record_schemas import ConsumerGroupCurrentMemberAssignmentValue, CurrentPartitions
+from protocol.parts import joined_parts
 from protocol.primitives import write_uvarint
 from protocol.wire import ZERO_UUID, encode, joined
 
@@ -73,4 +74,4 @@ def _joined_entries(value: MemberAssignment, assignment: EpochAssignment, head_b
     }
     rests = [made[id(partitions)] for partitions in assignment.values()]
     ids = [number.to_bytes(_ID_BYTES, "big") for number in map(attrgetter("int"), assignment)]
-    return b"".join(chain.from_iterable(zip(ids, rests, strict=True)))
+    return joined_parts(chain.from_iterable(zip(ids, rests, strict=True)))

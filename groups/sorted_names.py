@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from protocol.parts import sorted_names_of
 from protocol.primitives import ReadyStrings
 
 READY_NAMES_MIN: Final = 500
@@ -38,7 +39,7 @@ def sorted_names(names: Collection[str]) -> tuple[str, ...]:
     if len(names) < READY_NAMES_MIN:
         # A set would lose the order of names that are sorted already.
         return tuple(sorted(dict.fromkeys(names)))
-    found = SortedNames(sorted(set(names)))
+    found = SortedNames(sorted_names_of(dict.fromkeys(names)))
     found.ready = ReadyStrings(found)
     found.chars = sum(map(len, found))
     found.known_hash = tuple.__hash__(found)

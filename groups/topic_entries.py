@@ -15,6 +15,7 @@ from typing import Final
 from uuid import UUID
 
 from groups.assignment import Assignment
+from protocol.parts import joined_parts
 from protocol.primitives import write_uvarint
 
 NO_TAGS: Final = b"\0"
@@ -34,7 +35,7 @@ def array_of(count: int, parts: Iterable[bytes]) -> bytes:
     """Return an array of so many entries, which are in these parts."""
     head = bytearray()
     write_uvarint(head, count + 1)
-    return bytes(head) + b"".join(parts)
+    return bytes(head) + joined_parts(parts)
 
 
 def ids_of(topics: Iterable[UUID]) -> list[bytes]:

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from uuid import UUID, SafeUUID
 
 from protocol.errors import Malformed, TooManyElements, Unencodable, UnsupportedField
+from protocol.parts import parts_of
 
 STRING_SIZE_MAX: Final = 32_767
 """The limit for bytes in a string: Kafka keeps that of its old int16 length in flexible versions too."""
@@ -204,7 +205,8 @@ class ReadyStrings(list[str]):
     def __init__(self, texts: Iterable[str]) -> None:
         super().__init__(texts)
         made = bytearray()
-        write_compact_strings(made, [*self])
+        for part in parts_of(self):
+            write_compact_strings(made, part)
         self.compact = bytes(made)
 
 

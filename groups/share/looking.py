@@ -9,7 +9,7 @@ Topics that come or go meanwhile may be seen or not; the coordinator looks again
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import filterfalse
+from itertools import chain, filterfalse
 from uuid import UUID
 
 from groups.assignment_task import NAMES_AT_ONCE, known_topics, topics_hash
@@ -19,6 +19,7 @@ from groups.share.group_records import Initialized, ShareStatesKey, encode_share
 from groups.share.noting import missing_without_splits
 from groups.share.share_group import ShareGroup
 from groups.timers import TimerKey
+from protocol.parts import parts_of
 
 
 class Look:
@@ -47,7 +48,8 @@ class Look:
             key = ShareStatesKey(self.group.group_id)
             self.encoded = encode_share_record(key, self.kept or None)
         self.metadata_hash = topics_hash(known_topics(self.names, topics.by_name, {}))
-        self.missing = tuple(missing_without_splits(topics.by_name, self.names, self.kept))
+        missing = parts_of(missing_without_splits(topics.by_name, self.names, self.kept))
+        self.missing = tuple(chain.from_iterable(missing))
 
     def begin(self, over: Callable[[Look, Exception | None], None]) -> None:
         """Have a thread look."""

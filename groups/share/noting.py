@@ -28,6 +28,7 @@ from groups.share.group_records import (
 )
 from groups.share.share_group import ShareGroup
 from groups.topics import TopicFacts
+from protocol.parts import parts_of
 
 NO_STATES: Final = InitializedTopic("", frozenset())
 
@@ -98,7 +99,10 @@ def missing_without_splits(
 
 def _topics_of(by_name: Mapping[str, TopicFacts], names: Iterable[str]) -> list[TopicFacts]:
     # Without a line of Python for each name: a member may have 20,000. One look-up of each: a thread may ask.
-    return list(filterfalse(partial(is_, None), map(by_name.get, names)))  # type: ignore[arg-type]
+    found: list[TopicFacts] = []
+    for part in parts_of(names):
+        found += filterfalse(partial(is_, None), map(by_name.get, part))  # type: ignore[arg-type]
+    return found
 
 
 def _may_lack_states(states: Initialized, topics: Sequence[TopicFacts]) -> Iterator[bool]:
