@@ -38,7 +38,7 @@ def test_that_passes():
         ran.write("once ")
 """
 
-WORKERS = ([], ["--numprocesses=2"])
+WORKERS: tuple[list[str], ...] = ([], ["--numprocesses=2"])
 
 
 def run(pytester: pytest.Pytester, text: str, *options: str, file: str = "test_one") -> pytest.RunResult:
