@@ -28,7 +28,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
-from broker.server.ready_sockets import WAITING, Level, ServiceClock, judge
+from broker.server.ready_sockets import WAITING, Level, ServiceClock
 from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
@@ -238,11 +238,12 @@ class Reactor:
     def _serve_level(self, level: Level, share_ns: int, now_ms: int) -> int:
         """Serve the sockets of a level for so long of processor time, and at least one; return the time."""
         took_ns = 0
+        ready = self._ready
         clock_ns = self._turns.clock_ns
         before_ns = clock_ns()
         ends_ns = before_ns + WAITING * share_ns
         while level:
-            descriptor, mask = self._ready.first(level)
+            descriptor, mask = ready.first(level)
             transport = self._sockets.transports[descriptor]
             transport.new = False
             self._serve_safely(transport, mask, now_ms)
@@ -251,7 +252,7 @@ class Reactor:
                 self._sockets.watch(transport, now_ms)
             now_ns = clock_ns()
             service_ns = self._services.took_ns(before_ns, now_ns)
-            judge(transport, service_ns)
+            ready.judge(transport, service_ns)
             took_ns += service_ns
             before_ns = now_ns
             if took_ns > share_ns or now_ns > ends_ns:

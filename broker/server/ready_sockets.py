@@ -15,9 +15,10 @@ collector or a single larger request does not send a client to the end of a line
 Within a level the order is that of readiness.  A socket stays there until it is served: each gets its turn,
 whatever else becomes ready meanwhile.
 
-What comes or leaves in crowds, the level `edge`, is reported once and not watched until it is served: the
-kernel reports at most 1,024 sockets at a time, and with 10,000 of a crowd among them, ten turns pass before
-it comes to a client with a request.
+The kernel reports at most 1,024 sockets at a time, and with 10,000 of a crowd among them, ten turns would
+pass before it comes to a client with a request.  So clients with credit for the level `prompt` have an epoll
+of their own, which watches that of all others like one more socket, and each turn sees all of them.  What
+comes or leaves in crowds, the level `edge`, is reported once and not watched until it is served.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from broker.loop.turns import Turns
 from broker.server.transport import Transport
 
 EVENTS_PER_POLL: Final = 1024
-"""The events taken in a turn, in 0.1 ms.  The kernel goes round: ten turns see 10,000 ready sockets."""
+"""The events taken of an epoll in a turn, in 0.1 ms.  The kernel goes round: ten turns see 10,000 sockets."""
 
 BROKEN: Final = select.EPOLLHUP | select.EPOLLERR
 """Events that an epoll reports of every socket that it knows, asked for or not."""
@@ -95,23 +96,26 @@ class ServiceClock:
         return max(0, took_ns)
 
 
-def judge(transport: Transport, took_ns: int) -> None:
-    """Note the processor time that serving a socket has taken."""
-    if took_ns <= LONG_NS:
-        transport.credit = min(CREDIT_MAX, transport.credit + 1)
-        transport.long = False
+def _stop_watching(transport: Transport, descriptor: int, mask: int) -> None:
+    """Have its epoll report a socket no more, until `Sockets.watch` wants to know of it again."""
+    if mask & BROKEN:
+        transport.epoll.unregister(descriptor)
+        transport.interest = UNWATCHED
     else:
-        transport.credit = max(0, transport.credit - took_ns // CREDIT_NS)
-        transport.long = not transport.credit
+        transport.epoll.modify(descriptor, 0)
+        transport.interest = SILENT
 
 
 class ReadySockets:
     """The events that the epoll has reported and the reactor has not served yet."""
 
-    __slots__ = ("_epoll", "edge", "long", "others", "prompt", "short")
+    __slots__ = ("_crowd", "_crowd_descriptor", "_epoll", "edge", "long", "others", "prompt", "short")
 
-    def __init__(self, epoll: select.epoll) -> None:
+    def __init__(self, epoll: select.epoll, crowd: select.epoll) -> None:
+        """`epoll` is to watch clients with credit, and `crowd`, which is to watch all others."""
         self._epoll = epoll
+        self._crowd = crowd
+        self._crowd_descriptor = crowd.fileno()
         # Listeners, and the threads' event.
         self.others: Level = {}
         self.prompt: Level = {}
@@ -128,26 +132,48 @@ class ReadySockets:
         Wait for so long while there is nothing; return whether there was anything.
         """
         events = self._epoll.poll(seconds, EVENTS_PER_POLL)
+        if self._take(events, transports):
+            self._take(self._crowd.poll(0, EVENTS_PER_POLL), transports)
+        return bool(events)
+
+    def _take(self, events: list[tuple[int, int]], transports: Mapping[int, Transport]) -> bool:
+        """Put what is ready on its level; return whether the crowd is among it."""
+        is_crowd = False
         for descriptor, mask in events:
             transport = transports.get(descriptor)
             if transport is None:
-                self.others[descriptor] = mask
+                if descriptor == self._crowd_descriptor:
+                    is_crowd = True
+                else:
+                    self.others[descriptor] = mask
             elif transport.new or mask & LEFT:
                 if descriptor not in self.edge:
                     self.edge[descriptor] = mask
-                    self._stop_watching(transport, descriptor, mask)
+                    _stop_watching(transport, descriptor, mask)
             else:
                 self._level(transport).setdefault(descriptor, mask)
-        return bool(events)
+        return is_crowd
 
-    def _stop_watching(self, transport: Transport, descriptor: int, mask: int) -> None:
-        """Have the epoll report a socket no more, until `Sockets.watch` wants to know of it again."""
-        if mask & BROKEN:
-            self._epoll.unregister(descriptor)
-            transport.interest = UNWATCHED
+    def judge(self, transport: Transport, took_ns: int) -> None:
+        """Note the processor time that serving a socket has taken."""
+        if took_ns <= LONG_NS:
+            transport.credit = min(CREDIT_MAX, transport.credit + 1)
+            transport.long = False
+            if transport.credit >= PROMPT_CREDIT and transport.epoll is not self._epoll:
+                self._move(transport, self._epoll)
         else:
-            self._epoll.modify(descriptor, 0)
-            transport.interest = SILENT
+            transport.credit = max(0, transport.credit - took_ns // CREDIT_NS)
+            transport.long = not transport.credit
+            if transport.long and transport.epoll is not self._crowd:
+                self._move(transport, self._crowd)
+
+    @staticmethod
+    def _move(transport: Transport, epoll: select.epoll) -> None:
+        """Have another epoll watch a socket, unless that is closed or not watched at present."""
+        if transport.interest >= 0 and not transport.connection.closed:
+            transport.epoll.unregister(transport.fileno())
+            epoll.register(transport.fileno(), transport.interest)
+            transport.epoll = epoll
 
     def _level(self, transport: Transport) -> Level:
         if transport.long:

@@ -26,8 +26,10 @@ class Sockets:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.epoll = select.epoll()
+        self._crowd = select.epoll()
+        self.epoll.register(self._crowd.fileno(), select.EPOLLIN)
         self.transports: dict[int, Transport] = {}
-        self.ready = ReadySockets(self.epoll)
+        self.ready = ReadySockets(self.epoll, self._crowd)
         self.held = HeldBack(broker.memory)
         # True: nothing more is read, and requests in progress are answered.
         self.stopping = False
@@ -37,8 +39,9 @@ class Sockets:
     def admit(self, transport: Transport) -> None:
         """Watch a new client."""
         transport.interest = READ
+        transport.epoll = self._crowd
         self.transports[transport.fileno()] = transport
-        self.epoll.register(transport.fileno(), READ)
+        self._crowd.register(transport.fileno(), READ)
 
     def watch(self, transport: Transport, now_ms: int) -> None:
         """Have the epoll report what the connection can use now."""
@@ -55,7 +58,8 @@ class Sockets:
         if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
         if wanted != transport.interest and not connection.closed:
-            change = self.epoll.register if transport.interest == UNWATCHED else self.epoll.modify
+            epoll = transport.epoll
+            change = epoll.register if transport.interest == UNWATCHED else epoll.modify
             transport.interest = wanted
             change(transport.fileno(), wanted)
 
@@ -81,7 +85,7 @@ class Sockets:
         descriptor = transport.fileno()
         if transport.interest != UNWATCHED:
             with suppress(OSError):  # a socket that broke while TLS took it over is closed already
-                self.epoll.unregister(descriptor)
+                transport.epoll.unregister(descriptor)
         del self.transports[descriptor]
         self.held.remove(transport)
         self.ready.forget(descriptor)
@@ -101,11 +105,12 @@ class Sockets:
             self.lose(transport, "internal error")
 
     def close(self) -> None:
-        """Close every socket and the epoll."""
+        """Close every socket and the epolls."""
         for transport in tuple(self.transports.values()):
             transport.connection.close("the server is stopping", Cause.STOP)
             self.lose(transport, "the server is stopping")
         self.epoll.close()
+        self._crowd.close()
 
 
 def _ignore(_host: str, _listener: str) -> None:

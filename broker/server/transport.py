@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import select
 import socket
 import struct
 from typing import Any, Final, Protocol
@@ -38,6 +39,8 @@ class Transport(Protocol):
 
     host: str
     """The client's address."""
+    epoll: select.epoll
+    """The epoll that watches it."""
     interest: int
     """The events that the reactor has registered with epoll; negative: none until it is served."""
     new: bool
@@ -96,11 +99,14 @@ class TransportMaker(Protocol):
 class PlainTransport:
     """A socket without encryption."""
 
+    epoll: select.epoll
+
     __slots__ = (
         "blocked",
         "connection",
         "credit",
         "drained",
+        "epoll",
         "host",
         "interest",
         "long",

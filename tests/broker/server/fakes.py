@@ -90,6 +90,9 @@ class FakeEpoll:
     def __init__(self) -> None:
         self.watched: dict[int, int] = {}
 
+    def fileno(self) -> int:
+        return -7
+
     def register(self, descriptor: int, mask: int) -> None:
         assert descriptor not in self.watched
         self.watched[descriptor] = mask

@@ -12,14 +12,17 @@ from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.fetching.share_snapshot import ShareSnapshot
 from broker.loop.histogram import BITS, Histogram
+from broker.loop.slices import run_here
 from broker.server.audit_setup import make_trail
 from broker.server.exposition import render
 from broker.snapshot import Snapshot
+from broker.upkeep.heartbeat import Heartbeat
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch, create, fetch, send
 from tests.broker.upkeep.copies import copy_of
 from wal.memory_objects import MemoryObjects
+from wal.remote.heartbeat import Heart, Places
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -163,7 +166,11 @@ def test_events_of_the_audit_log_are_counted(rendered: Samples) -> None:
 
 def test_the_manual_names_every_metric_and_none_that_there_is_not(gateway: Gateway) -> None:
     waiting = Gateway(kawal_durability="remote", kawal_remote_store="s3://bucket/p")
-    copy_of(waiting, MemoryObjects())
+    remote = copy_of(waiting, MemoryObjects())
+    heart = Heart(MemoryObjects(), prefix="c", incarnation="a", interval_ms=1_000, places=Places("h:1"))
+    remote.heartbeat = Heartbeat(
+        waiting.broker, heart, interval_ms=1_000, epoch=lambda: None, submit=run_here, lost=print
+    )
     text = text_of(gateway) + text_of(waiting)
     families = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE kawal_")}
     manual = (Path(__file__).parents[3] / "docs/operations.md").read_text()

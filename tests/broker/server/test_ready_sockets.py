@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,16 +12,18 @@ from broker.loop.turns import Turns
 from broker.server.ready_sockets import (
     BROKEN,
     CREDIT_MAX,
+    EVENTS_PER_POLL,
     LONG_NS,
     PROMPT_CREDIT,
     SILENT,
     UNWATCHED,
     ReadySockets,
     ServiceClock,
-    judge,
 )
 
 IN = select.EPOLLIN
+CROWD = -7
+"""The descriptor of the epoll of those without credit."""
 
 
 class Epoll:
@@ -30,6 +33,13 @@ class Epoll:
         self.descriptors = list(descriptors)
         self.mask = mask
 
+    def fileno(self) -> int:
+        return CROWD
+
+    def register(self, descriptor: int, mask: int) -> None:
+        assert mask == IN
+        self.descriptors.append(descriptor)
+
     def modify(self, descriptor: int, mask: int) -> None:
         assert mask == 0
         assert not self.mask & BROKEN
@@ -38,8 +48,8 @@ class Epoll:
     def unregister(self, descriptor: int) -> None:
         self.descriptors.remove(descriptor)
 
-    def poll(self, _timeout: float, _count: int) -> list[tuple[int, int]]:
-        return [(descriptor, self.mask) for descriptor in self.descriptors]
+    def poll(self, _timeout: float, count: int) -> list[tuple[int, int]]:
+        return [(descriptor, self.mask) for descriptor in self.descriptors[:count]]
 
 
 class Socket:
@@ -51,14 +61,20 @@ class Socket:
         self.credit = 0
         self.new = new
         self.interest = IN
+        self.epoll: Any = None
+        self.connection = SimpleNamespace(closed=False)
 
     def fileno(self) -> int:
         return self.descriptor
 
 
-def ready(epoll: Epoll) -> ReadySockets:
+def ready(epoll: Epoll, transports: Any = None) -> ReadySockets:
+    """Return the events of an epoll with clients, which watch there and have no credit so far."""
+    alone: Any = Epoll(CROWD)
     watched: Any = epoll
-    return ReadySockets(watched)
+    for transport in (transports or {}).values():
+        transport.epoll = epoll
+    return ReadySockets(alone, watched)
 
 
 def sockets(*long: int, short: tuple[int, ...] = ()) -> Any:
@@ -66,9 +82,10 @@ def sockets(*long: int, short: tuple[int, ...] = ()) -> Any:
 
 
 def test_clients_are_told_apart_by_their_past_and_listeners_come_before_them() -> None:
-    queue, transports = ready(Epoll(1, 2, 3, 4, 5)), sockets(2, short=(1, 5))
+    transports = sockets(2, short=(1, 5))
     transports[4] = Socket(4, new=True)
     transports[5].credit = PROMPT_CREDIT
+    queue = ready(Epoll(1, 2, 3, 4, 5), transports)
     queue.poll(transports)
     assert (queue.others, queue.prompt, queue.short) == ({3: IN}, {5: IN}, {1: IN})
     assert (queue.long, queue.edge) == ({2: IN}, {4: IN})
@@ -77,7 +94,8 @@ def test_clients_are_told_apart_by_their_past_and_listeners_come_before_them() -
 
 def test_a_client_that_asks_for_little_is_seen_although_a_crowd_is_not_served_yet() -> None:
     epoll = Epoll(*range(10, 500))
-    queue, transports = ready(epoll), sockets(short=(1, *range(10, 500)))
+    transports = sockets(short=(1, *range(10, 500)))
+    queue = ready(epoll, transports)
     transports[1].credit = CREDIT_MAX
     queue.poll(transports)
     epoll.descriptors.append(1)
@@ -87,8 +105,8 @@ def test_a_client_that_asks_for_little_is_seen_although_a_crowd_is_not_served_ye
 
 def test_a_crowd_that_comes_is_reported_once_and_does_not_fill_the_next_reports() -> None:
     epoll = Epoll(*range(10, 500))
-    queue = ready(epoll)
     transports: Any = {number: Socket(number, new=True) for number in range(10, 500)}
+    queue = ready(epoll, transports)
     queue.poll(transports)
     assert (len(queue.edge), epoll.descriptors) == (490, [])
     assert {transport.interest for transport in transports.values()} == {SILENT}
@@ -97,7 +115,8 @@ def test_a_crowd_that_comes_is_reported_once_and_does_not_fill_the_next_reports(
 @pytest.mark.parametrize("mask", [select.EPOLLHUP, select.EPOLLERR | IN, select.EPOLLHUP | select.EPOLLRDHUP])
 def test_a_crowd_that_leaves_is_taken_out_of_the_epoll_which_would_report_it_for_ever(mask: int) -> None:
     epoll = Epoll(*range(10, 500), mask=mask)
-    queue, transports = ready(epoll), sockets(short=tuple(range(10, 500)))
+    transports = sockets(short=tuple(range(10, 500)))
+    queue = ready(epoll, transports)
     queue.poll(transports)
     assert (len(queue.edge), epoll.descriptors) == (490, [])
     assert {transport.interest for transport in transports.values()} == {UNWATCHED}
@@ -105,25 +124,79 @@ def test_a_crowd_that_leaves_is_taken_out_of_the_epoll_which_would_report_it_for
 
 def test_one_long_service_does_not_make_a_client_long_that_has_asked_for_little() -> None:
     client: Any = Socket(1)
+    queue = ready(Epoll(1), {1: client})
     for _ in range(CREDIT_MAX + 5):
-        judge(client, LONG_NS)
+        queue.judge(client, LONG_NS)
     assert client.credit == CREDIT_MAX
-    judge(client, 3 * LONG_NS)
+    queue.judge(client, 3 * LONG_NS)
     assert (client.long, client.credit) == (False, CREDIT_MAX - 12)
-    judge(client, 3 * LONG_NS)
+    queue.judge(client, 3 * LONG_NS)
     assert (client.long, client.credit) == (True, 0)
-    judge(client, LONG_NS)
+    queue.judge(client, LONG_NS)
     assert (client.long, client.credit) == (False, 1)
 
 
 def test_a_client_without_credit_is_long_after_its_first_long_service() -> None:
     client: Any = Socket(1)
-    judge(client, LONG_NS + 1)
+    ready(Epoll(1), {1: client}).judge(client, LONG_NS + 1)
     assert client.long
 
 
+class Epolls:
+    """The epoll of clients with credit, and that of a crowd, which reports no more than the kernel does."""
+
+    def __init__(self) -> None:
+        self.alone: Any = Epoll(CROWD)
+        self.crowd: Any = Epoll(1, *range(10, 5_000))
+        self.transports = sockets(short=(1, *range(10, 5_000)))
+        for transport in self.transports.values():
+            transport.epoll = self.crowd
+        self.queue = ReadySockets(self.alone, self.crowd)
+        self.client: Any = self.transports[1]
+
+    def serve(self, times: int, took_ns: int = LONG_NS) -> None:
+        for _ in range(times):
+            self.queue.judge(self.client, took_ns)
+
+    def where(self) -> tuple[bool, bool]:
+        return 1 in self.alone.descriptors, 1 in self.crowd.descriptors
+
+
+def test_a_client_with_credit_is_seen_at_once_whatever_crowd_is_ready() -> None:
+    epolls = Epolls()
+    epolls.serve(PROMPT_CREDIT - 1)
+    assert epolls.where() == (False, True)
+    epolls.crowd.descriptors.sort(reverse=True)
+    epolls.queue.poll(epolls.transports)
+    assert (len(epolls.queue.short), 1 in epolls.queue.short) == (EVENTS_PER_POLL, False)
+    epolls.serve(1)
+    assert epolls.where() == (True, False)
+    epolls.queue.poll(epolls.transports)
+    assert list(epolls.queue.prompt) == [1]
+
+
+def test_a_client_that_takes_long_is_one_of_the_crowd_again() -> None:
+    epolls = Epolls()
+    epolls.serve(CREDIT_MAX)
+    epolls.serve(1, 3 * LONG_NS)
+    assert epolls.where() == (True, False)
+    epolls.serve(1, 3 * LONG_NS)
+    assert epolls.client.long
+    assert epolls.where() == (False, True)
+
+
+def test_a_client_that_is_closed_or_not_watched_is_not_moved() -> None:
+    closed = SimpleNamespace(closed=True)
+    for name, value in (("interest", SILENT), ("interest", UNWATCHED), ("connection", closed)):
+        epolls = Epolls()
+        setattr(epolls.client, name, value)
+        epolls.serve(CREDIT_MAX)
+        assert epolls.where() == (False, True)
+
+
 def test_long_work_goes_round_however_often_the_first_is_ready_again() -> None:
-    queue, transports = ready(Epoll(1, 2, 3)), sockets(1, 2, 3)
+    transports = sockets(1, 2, 3)
+    queue = ready(Epoll(1, 2, 3), transports)
     served = []
     for _ in range(6):
         queue.poll(transports)
@@ -132,7 +205,8 @@ def test_long_work_goes_round_however_often_the_first_is_ready_again() -> None:
 
 
 def test_a_closed_socket_is_forgotten() -> None:
-    queue, transports = ready(Epoll(1)), sockets(1)
+    transports = sockets(1)
+    queue = ready(Epoll(1), transports)
     queue.poll(transports)
     queue.forget(1)
     queue.forget(1)
@@ -149,8 +223,9 @@ def test_requests_left_in_a_buffer_are_work_of_their_clients_level_without_an_ev
 
 @pytest.mark.parametrize("event", [IN | select.EPOLLRDHUP, select.EPOLLHUP, select.EPOLLERR])
 def test_clients_that_leave_wait_with_those_that_come(event: int) -> None:
-    queue = ready(Epoll(1, 2, mask=event))
-    queue.poll(sockets(short=(1, 2)))
+    transports = sockets(short=(1, 2))
+    queue = ready(Epoll(1, 2, mask=event), transports)
+    queue.poll(transports)
     assert (queue.short, queue.edge) == ({}, {1: event, 2: event})
     queue.forget(1)
     assert queue.first(queue.edge) == (2, event)
