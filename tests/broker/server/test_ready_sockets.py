@@ -146,12 +146,13 @@ class Epolls:
     """The epoll of clients with credit, and that of a crowd, which reports no more than the kernel does."""
 
     def __init__(self) -> None:
-        self.alone: Any = Epoll(CROWD)
-        self.crowd: Any = Epoll(1, *range(10, 5_000))
+        alone: Any = Epoll(CROWD)
+        crowd: Any = Epoll(1, *range(10, 5_000))
+        self.alone, self.crowd = alone, crowd
         self.transports = sockets(short=(1, *range(10, 5_000)))
         for transport in self.transports.values():
             transport.epoll = self.crowd
-        self.queue = ReadySockets(self.alone, self.crowd)
+        self.queue = ReadySockets(alone, crowd)
         self.client: Any = self.transports[1]
 
     def serve(self, times: int, took_ns: int = LONG_NS) -> None:
