@@ -134,3 +134,26 @@ def test_topics_of_an_unresolved_pattern_are_unknown() -> None:
     assert group.subscribed_names() == {"t"}
     group.replay(RegexKey("g", "x.*"), ResolvedRegex(frozenset({"x1"}), 0))
     assert group.subscribed_names() == {"t", "x1"}
+
+
+wants = st.one_of(st.none(), st.sets(st.sampled_from("tuvw"), max_size=3))
+asks = st.booleans()
+
+
+@given(st.lists(st.tuples(members, wants, asks, st.booleans())))
+def test_the_names_of_a_group_are_those_of_its_members_whenever_it_is_asked(
+    steps: list[tuple[str, set[str] | None, bool, bool]],
+) -> None:
+    group, model = ConsumerGroup("g"), dict[str, set[str]]()
+    for member_id, wanted, is_asked, is_undone in steps:
+        value = None if wanted is None else metadata(tuple(sorted(wanted)), "", None)
+        undo = group.replay(MemberKey("g", member_id), value)
+        if is_undone:
+            undo()
+        elif wanted is None:
+            model.pop(member_id, None)
+        else:
+            model[member_id] = wanted
+        if is_asked:
+            assert group.subscribed_names() == frozenset().union(*model.values())
+    assert group.subscribed_names() == frozenset().union(*model.values())

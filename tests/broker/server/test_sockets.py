@@ -33,6 +33,10 @@ def test_a_lost_socket_leaves_nothing_behind_and_is_lost_once(loop: Loop) -> Non
     assert not loop.gateway.broker.connections
 
 
+def test_the_crowd_is_watched_like_one_more_socket(loop: Loop) -> None:
+    assert loop.epoll.watched[loop.epoll.fileno()] == select.EPOLLIN
+
+
 def test_a_closing_connection_is_watched_until_it_has_sent_all(loop: Loop) -> None:
     sock = loop.connect()
     sockets = loop.reactor._sockets
