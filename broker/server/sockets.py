@@ -44,8 +44,10 @@ class Sockets:
         self._crowd.register(transport.fileno(), READ)
 
     def watch(self, transport: Transport, now_ms: int) -> None:
-        """Have the epoll report what the connection can use now."""
+        """Have the epoll report what the connection can use now, unless it has ended."""
         connection = transport.connection
+        if connection.closed:
+            return
         wanted = READ
         if self.stopping or connection.close_reason is not None:
             wanted = 0
@@ -57,7 +59,7 @@ class Sockets:
                 self._broker.intake.held_back(connection, now_ms)
         if transport.wants_write or (connection.outgoing and not transport.warming):
             wanted |= select.EPOLLOUT
-        if wanted != transport.interest and not connection.closed:
+        if wanted != transport.interest:
             epoll = transport.epoll
             change = epoll.register if transport.interest == UNWATCHED else epoll.modify
             transport.interest = wanted

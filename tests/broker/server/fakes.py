@@ -22,7 +22,7 @@ class FakeSocket:
         self.calls: list[tuple[int, int]] = []
 
     def fileno(self) -> int:
-        return self.descriptor
+        return -1 if self.closed else self.descriptor
 
     def setblocking(self, flag: bool) -> None:
         assert not flag

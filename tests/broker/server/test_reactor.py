@@ -197,13 +197,14 @@ def test_an_event_of_a_socket_that_is_gone_does_not_reach_the_one_that_has_its_n
     loop.turn((sock, IN))
     loop.listener.accepted.clear()
     sock.incoming.append(b"")
-    loop.epoll.events = [(sock.fileno(), IN), (sock.fileno(), HUP)]
+    number = sock.fileno()
+    loop.epoll.events = [(number, IN), (number, HUP)]
     loop.reactor.turn()
     assert sock.closed
     loop.listener.waiting.append("10.0.0.2")
     loop.turn((loop.listener, IN))
     (again,) = loop.listener.accepted
-    assert again.fileno() == sock.fileno()
+    assert again.fileno() == number
     loop.turn()
     assert not again.closed
 

@@ -33,6 +33,20 @@ def test_a_lost_socket_leaves_nothing_behind_and_is_lost_once(loop: Loop) -> Non
     assert not loop.gateway.broker.connections
 
 
+def test_a_lost_socket_is_not_held_back_for_memory_and_so_never_served_again(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop.connect()
+    sockets = loop.reactor._sockets
+    (transport,) = sockets.transports.values()
+    monkeypatch.setattr(type(transport.connection), "saturated", True)
+    sockets.lose(transport, "gone")
+    sockets.watch(transport, loop.gateway.now_ms)
+    sockets.release_one()
+    assert not sockets.held
+    assert not sockets.ready
+
+
 def test_the_crowd_is_watched_like_one_more_socket(loop: Loop) -> None:
     assert loop.epoll.watched[loop.epoll.fileno()] == select.EPOLLIN
 
