@@ -1,10 +1,11 @@
 """The pipeline beside plain Spark, Apache Kafka and MirrorMaker 2: `python -m benchmarks.bench_pipeline`.
 
     land       the job `land` from both brokers, with the consumer's default options and with ours, and what
-               plain Spark does: from_json and a Parquet sink
+               plain Spark does with both kinds of options: from_json and a Parquet sink
     derive     a view's query by the gateway's own plan in Python workers, and by from_json and to_json, each
                with the consumer's default options and with ours; the plan without Spark's look at the size of
-               a batch after each row; and reading alone, which none can be faster than
+               a batch after each row; reading alone, which none can be faster than; and the way to Python and
+               back alone, which is what a plan that takes no time would need
     files      reading alone, from the gateway with both kinds of options, and its files without it
     replicate  the job between two gateways and between two Kafkas, and MirrorMaker 2 between the same
 
@@ -28,7 +29,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -140,12 +141,12 @@ class Bench:
         run_file(folder, text, self.records)
         shutil.rmtree(folder)
 
-    def plain(self, broker: str) -> None:
+    def plain(self, broker: str, tuned: dict[str, str]) -> None:
         """Land with Spark's own means."""
         from pyspark.sql import functions as F
 
         folder = self.scratch()
-        stream = self.spark.readStream.format("kafka").options(**self.options(broker)).load()
+        stream = self.spark.readStream.format("kafka").options(**self.options(broker), **tuned).load()
         parsed = stream.select(
             F.from_json(F.col("value").cast("string"), SCHEMA).alias("row"), "topic", "partition", "offset"
         ).select("row.*", "topic", "partition", "offset")
@@ -201,6 +202,12 @@ class Bench:
         made = rows.parse(self.read(tuned), VIEW, TOPIC)
         made.select("value").write.format("noop").mode("overwrite").save()
 
+    def hand_over(self, tuned: dict[str, str]) -> None:
+        """Send Python workers what jobs send them, and back a tenth of it, as the query does."""
+        records = rows.sent(self.read(tuned), VIEW, TOPIC)
+        made = rows.mapped(records, _tenth, records.schema)
+        made.select("value").write.format("noop").mode("overwrite").save()
+
     def derive_small(self, tuned: dict[str, str]) -> None:
         """Evaluate the query by the plan, where no batch of records can be too large for Spark's guard."""
         self.spark.conf.set(BATCH_BYTES, str((1 << 31) - 1))
@@ -227,6 +234,11 @@ class Bench:
             self.scratch(), jars, source, target, alias=name, topic=TOPIC, exactly_once=exactly_once
         ) as mirror:
             return mirror.seconds_to_copy(self.records, lambda: copied(target, f"{name}.{TOPIC}"))
+
+
+def _tenth(batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        yield batch.slice(0, batch.num_rows // 10)
 
 
 def run_file(folder: Path, text: str, records: int) -> None:
@@ -280,11 +292,13 @@ def cases(bench: Bench, only: list[str], mirror_jars: Path | None) -> dict[str, 
     found: dict[str, Callable[[], float | None]] = {}
     if "land" in only:
         for kind in bench.brokers:
-            found[f"plain Spark, {kind}"] = partial(bench.plain, kind)
+            found[f"plain Spark, defaults, {kind}"] = partial(bench.plain, kind, {})
+            found[f"plain Spark, tuned, {kind}"] = partial(bench.plain, kind, CONSUMER_OPTIONS)
             found[f"land, defaults, {kind}"] = partial(bench.land, kind, DEFAULTS)
             found[f"land, tuned, {kind}"] = partial(bench.land, kind, "")
     if "derive" in only:
         found["derive, reading alone, tuned"] = bench.read_only
+        found["derive, to Python and back, tuned"] = partial(bench.hand_over, CONSUMER_OPTIONS)
         for name, tuned in (("defaults", {}), ("tuned", CONSUMER_OPTIONS)):
             found[f"derive, from_json/to_json, {name}"] = partial(bench.derive_sql, tuned)
             found[f"derive, the gateway's plan, {name}"] = partial(bench.derive_plan, tuned)

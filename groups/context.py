@@ -19,7 +19,7 @@ from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
 from groups.misread import MisreadRecords
-from groups.offload import Offload
+from groups.offload import Background, Offload, at_once
 from groups.offset_room import OffsetRoom
 from groups.offsets import OffsetTable
 from groups.ownership import Owners
@@ -84,6 +84,7 @@ class Context:
         "_rows_between",
         "_settings",
         "_wall_ms",
+        "background",
         "changed_topics",
         "config",
         "counts",
@@ -126,9 +127,12 @@ class Context:
         offload: Offload,
         weight_max: int,
         splits: SplitFacts = NO_SPLITS,
+        background: Background = at_once,
     ) -> None:
         self.config = config
         self.offload = offload
+        # Takes the steps of long work, between which requests are served.
+        self.background = background
         self.weight_max = weight_max
         self.topics = topics
         self.random = random

@@ -62,7 +62,7 @@ from groups.errors import GroupError
 from groups.fetchers import fetched_by
 from groups.gate_changes import follow_all
 from groups.memory import GroupMemory
-from groups.offload import WEIGHT_MAX, Offload, run_here
+from groups.offload import WEIGHT_MAX, Background, Offload, at_once, run_here
 from groups.offsets import Committed
 from groups.record_keys import is_share_record
 from groups.regexes import RegexIndex
@@ -114,11 +114,13 @@ class Coordinator(Display):
         weight_max: int = WEIGHT_MAX,
         share_settings: Callable[[str], ShareGroupConfig] = kafkas_defaults,
         splits: SplitFacts = NO_SPLITS,
+        background: Background = at_once,
     ) -> None:
         """Make a coordinator that has loaded nothing yet.
 
         `wall_ms(now_ms)` is the time of day at a monotonic moment; it dates commits and may jump. `settings`
-        returns the configuration of one group; `offload` does assignments above `weight_max` in a thread.
+        returns the configuration of one group; `offload` does assignments above `weight_max` in a thread,
+        `background` the steps of what is long, with others between them.
         """
         context = Context(
             config=config,
@@ -130,6 +132,7 @@ class Coordinator(Display):
             offload=offload,
             weight_max=weight_max,
             splits=splits,
+            background=background,
         )
         context.follow_gates = partial(follow_all, context)
         super().__init__(context, share_settings)
@@ -197,9 +200,9 @@ class Coordinator(Display):
         """Apply one stored record of a transaction.  Raises: Malformed, UnsupportedVersion."""
         loading.replay_staged(self._context, partition, stamp, key, value)
 
-    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> Iterator[None]:
         """Apply the stored end of a transaction."""
-        txn_offset_commit.replay_end(self._context, partition, producer_id, commit=commit)
+        return txn_offset_commit.replay_end(self._context, partition, producer_id, commit=commit)
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve the groups of these partitions: all their records have been replayed."""

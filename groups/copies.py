@@ -57,18 +57,28 @@ def snapshot(context: Context, partition: int, records_max: int) -> Iterator[lis
         group = context.groups.get(group_id)
         if group is not None:
             yield from _group_slices(context, group)
-        yield from _offset_slices(context.offsets, group_id, records_max)
+        yield from _offset_slices(context, group_id, records_max)
 
 
-def _offset_slices(offsets: OffsetTable, group_id: str, records_max: int) -> Iterator[list[EncodedRecord]]:
+def _offset_slices(context: Context, group_id: str, records_max: int) -> Iterator[list[EncodedRecord]]:
+    offsets = context.offsets
     keys: list[OffsetKey] = []
+    yield from _until_settled(context, group_id)
     for topic in offsets.newest_topics(group_id):
         for partition in offsets.each_partition(group_id, topic):
             keys.append(OffsetKey(group_id, topic, partition))
             if len(keys) >= records_max:
+                yield from _until_settled(context, group_id)
                 yield list(_offset_records(offsets, keys))
                 keys.clear()
+    yield from _until_settled(context, group_id)
     yield list(_offset_records(offsets, keys))
+
+
+def _until_settled(context: Context, group_id: str) -> Iterator[list[EncodedRecord]]:
+    """Wait while offsets of a transaction that has ended do not count yet: the log has them as newer ones."""
+    while context.staged.is_closing(context.partition(group_id)):
+        yield []
 
 
 def _offset_records(offsets: OffsetTable, keys: Iterable[OffsetKey]) -> Iterator[EncodedRecord]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
 WEIGHT_MAX: Final = 1_000
@@ -15,6 +15,15 @@ Work = Callable[[], object]
 WorkDone = Callable[[Exception | None], None]
 Offload = Callable[[Work, WorkDone], None]
 """Runs its first argument in a thread and then the second, with the error, where the coordinator runs."""
+
+Background = Callable[[Generator[None, None, None]], None]
+"""Takes steps of about 1 ms each, and runs them one after the other where the coordinator runs."""
+
+
+def at_once(steps: Generator[None, None, None]) -> None:
+    """Run all steps now."""
+    for _ in steps:
+        pass
 
 
 def run_here(work: Work, done: WorkDone) -> None:

@@ -10,77 +10,57 @@ that several are on their way to the disk. Its undo takes it back, the newest st
 
 Where several transactions have staged an offset of one partition, that which was staged last counts, whatever
 the order of their ends.  Source: KIP-98, KIP-447; Kafka 4.3's OffsetMetadataManager.
+
+The end of a LARGE transaction takes long, and is carried out in slices once its marker is durable.  Until a
+slice has come to it, an offset stays staged, of a transaction that is closed: a later commit supersedes it as
+any other, and one that was staged before it, and ends meanwhile, does not count.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from groups.effects import Stamp, Undo
 from groups.key_index import KeyIndex
 from groups.record_keys import OffsetKey
-
-_Place = tuple[int, int]
+from groups.staged_transaction import Closed, Count, EncodedOffset, Place, StagedTransaction
 
 STAGED_BYTES: Final = 900
 """The memory of a staged offset beyond its value: its places in four dicts, of which one is its own and two
 may be (measured: 650 to 950)."""
+
+LARGE: Final = 200
+"""The offsets of a transaction from which on its end is carried out in slices: each takes 5 to 15 µs."""
 
 TRANSACTIONS_PER_KEY_MAX: Final = 100
 """The transactions that may have staged an offset of one partition of a group at a time: when one of them
 ends, each of the others is looked at.  A group that reads a partition once has one."""
 
 
-class _Open:
-    """The offsets that one transaction has staged in one partition of __consumer_offsets."""
-
-    __slots__ = ("offsets", "place", "stamp")
-
-    def __init__(self, place: _Place, stamp: Stamp) -> None:
-        self.place = place
-        self.stamp = stamp
-        self.offsets: dict[OffsetKey, tuple[int, bytes]] = {}
-        """Each with its number in the order of all that was staged."""
-
-
-class Closed:
-    """The offsets that a transaction had staged in a partition, once its marker is written."""
-
-    __slots__ = ("_undo", "counting", "keys")
-
-    def __init__(self, offsets: list[tuple[OffsetKey, bytes]], undo: list[Undo], *, commit: bool) -> None:
-        self.keys = [key for key, _ in offsets]
-        self.counting = offsets if commit else []
-        """The offsets that count when the marker is durable."""
-        self._undo = undo
-
-    def undo(self) -> None:
-        """Open the transaction again: the marker was not stored."""
-        for undo in reversed(self._undo):
-            undo()
-
-
 class StagedOffsets:
     """The offsets of open transactions, by partition of __consumer_offsets and producer."""
 
-    __slots__ = ("_by_key", "_ending", "_index", "_number", "_open", "size_bytes")
+    __slots__ = ("_by_key", "_closed", "_ending", "_index", "_number", "_open", "size_bytes")
 
     def __init__(self) -> None:
         self._number = 0
         self.size_bytes = 0
         """The memory of what open transactions have staged."""
-        self._open: dict[_Place, _Open] = {}
+        self._open: dict[Place, StagedTransaction] = {}
+        # Large ones whose marker is written, in the order of their markers.
+        self._closed: dict[StagedTransaction, None] = {}
         # The transactions that have staged an offset, in the order in which they did.
-        self._by_key: dict[OffsetKey, dict[_Open, None]] = {}
+        self._by_key: dict[OffsetKey, dict[StagedTransaction, None]] = {}
         # The offsets of transactions whose marker is written and not durable yet.
         self._ending: Counter[OffsetKey] = Counter()
         # All keys of these two.
         self._index = KeyIndex()
 
     def __bool__(self) -> bool:
-        return bool(self._open or self._ending)
+        return bool(self._by_key or self._ending)
 
     def added_bytes(self, partition: int, stamp: Stamp, key: OffsetKey, value: bytes) -> int:
         """Return the memory that staging an offset would add."""
@@ -100,7 +80,7 @@ class StagedOffsets:
         place = (partition, stamp.producer_id)
         transaction = self._open.get(place)
         if transaction is None:
-            transaction = self._open[place] = _Open(place, stamp)
+            transaction = self._open[place] = StagedTransaction(place, stamp)
         transaction.stamp = stamp
         before = transaction.offsets.get(key)
         transactions = self._by_key.setdefault(key, {})
@@ -119,7 +99,7 @@ class StagedOffsets:
 
         return undo
 
-    def _put(self, transaction: _Open, key: OffsetKey, value: tuple[int, bytes]) -> None:
+    def _put(self, transaction: StagedTransaction, key: OffsetKey, value: tuple[int, bytes]) -> None:
         before = transaction.offsets.get(key)
         if before is not None:
             self.size_bytes -= STAGED_BYTES + len(before[1])
@@ -127,7 +107,7 @@ class StagedOffsets:
         transaction.offsets[key] = value
         self.size_bytes += STAGED_BYTES + len(value[1])
 
-    def _drop(self, transaction: _Open, key: OffsetKey) -> Undo:
+    def _drop(self, transaction: StagedTransaction, key: OffsetKey) -> Undo:
         value = transaction.offsets.pop(key)
         self.size_bytes -= STAGED_BYTES + len(value[1])
         transactions = self._by_key[key]
@@ -136,32 +116,105 @@ class StagedOffsets:
         if not transactions:
             del self._by_key[key]
             self._forget_if_unused(key)
-        if not transaction.offsets:
+        if not transaction.offsets and self._open.get(transaction.place) is transaction:
             del self._open[transaction.place]
         return lambda: self._put_back(transaction, key, value, order)
 
     def _put_back(
-        self, transaction: _Open, key: OffsetKey, value: tuple[int, bytes], order: list[_Open]
+        self,
+        transaction: StagedTransaction,
+        key: OffsetKey,
+        value: tuple[int, bytes],
+        order: list[StagedTransaction],
     ) -> None:
+        if transaction.count is not None:
+            transaction.count(key, value[1])
+            return
+        newer = order[order.index(transaction) + 1 :]
+        if any(other.closed and other.commit and key not in other.offsets for other in newer):
+            return  # what was staged after it counts by now
         self._put(transaction, key, value)
-        self._open[transaction.place] = transaction
+        if not transaction.closed:
+            self._open[transaction.place] = transaction
         self._by_key[key] = {other: None for other in order if key in other.offsets}
 
     def close(self, partition: int, producer_id: int, *, commit: bool) -> Closed:
-        """End a producer's transaction; `ended` must be called once, with what is returned."""
+        """End a producer's transaction; `ended` must be called once, with what is returned.
+
+        If it is large, `count_some` comes next, until there is nothing more.
+        """
         transaction = self._open.get((partition, producer_id))
-        staged = transaction.offsets if transaction is not None else {}
-        offsets = [(key, value) for key, (_, value) in staged.items()]
+        if transaction is None:
+            return Closed([], [], [])
+        if len(transaction.offsets) >= LARGE:
+            return self._close_large(transaction, commit=commit)
+        keys: list[OffsetKey] = []
+        counting: list[EncodedOffset] = []
         undo: list[Undo] = []
-        for key, _ in offsets:
-            assert transaction is not None
-            transactions = list(self._by_key[key])
+        for key, (_, value) in list(transaction.offsets.items()):
             if commit:
-                older = transactions[: transactions.index(transaction)]
-                undo += [self._drop(other, key) for other in older]
+                others = list(self._by_key[key])
+                place = others.index(transaction)
+                undo += [self._drop(older, key) for older in others[:place]]
+                if not any(newer.closed and newer.commit for newer in others[place + 1 :]):
+                    counting.append((key, value))
+            keys.append(key)
             self._ending[key] += 1
             undo.append(self._drop(transaction, key))
-        return Closed(offsets, undo, commit=commit)
+        return Closed(keys, counting, undo)
+
+    def _close_large(self, transaction: StagedTransaction, *, commit: bool) -> Closed:
+        del self._open[transaction.place]
+        transaction.closed, transaction.commit = True, commit
+        self._closed[transaction] = None
+
+        def undo() -> None:
+            transaction.closed = False
+            del self._closed[transaction]
+            if transaction.offsets:
+                self._open[transaction.place] = transaction
+
+        closed = Closed([], [], [undo])
+        closed.large = transaction
+        return closed
+
+    def count_some(self, closed: Closed, at_most: int, count: Count) -> bool:
+        """Take some offsets of a large transaction whose marker is durable; return whether that was all.
+
+        Those that count are given to `count`.  Of several transactions in a partition the one that was closed
+        first goes first: until it is done, the others take none.
+        """
+        transaction = closed.large
+        if transaction is None or transaction not in self._closed:
+            return True
+        partition = transaction.place[0]
+        if next(other for other in self._closed if other.place[0] == partition) is not transaction:
+            return False
+        keys = list(islice(closed.left, at_most))
+        if not keys:
+            closed.left = iter(list(transaction.offsets))
+        for key in keys:
+            if key in transaction.offsets:
+                self._take(transaction, key, count)
+        if not transaction.offsets:
+            del self._closed[transaction]
+            transaction.count = count if transaction.commit else _forget
+            return True
+        return False
+
+    def _take(self, transaction: StagedTransaction, key: OffsetKey, count: Count) -> None:
+        value = transaction.offsets[key][1]
+        if transaction.commit:
+            others = list(self._by_key[key])
+            for older in others[: others.index(transaction)]:
+                self._drop(older, key)
+        self._drop(transaction, key)
+        if transaction.commit:
+            count(key, value)
+
+    def is_closing(self, partition: int) -> bool:
+        """Whether offsets of a partition are still taken from a transaction that has ended."""
+        return any(transaction.place[0] == partition for transaction in self._closed)
 
     def ended(self, closed: Closed) -> None:
         """Note that the marker of a transaction is durable, or was not stored and is undone."""
@@ -196,9 +249,11 @@ class StagedOffsets:
 
     def drop_partition(self, partition: int) -> None:
         """Forget the transactions in a partition that is unloaded."""
-        for transaction in [found for found in self._open.values() if found.place[0] == partition]:
-            for key in tuple(transaction.offsets):
-                self._drop(transaction, key)
+        for transaction in (*self._open.values(), *self._closed):
+            if transaction.place[0] == partition:
+                for key in tuple(transaction.offsets):
+                    self._drop(transaction, key)
+                self._closed.pop(transaction, None)
 
     def of_partition(
         self, partition: int, at_most: int
@@ -224,3 +279,7 @@ class StagedOffsets:
                 position += 1
             if part:
                 yield transaction.stamp, part
+
+
+def _forget(_key: OffsetKey, _value: bytes) -> None:
+    """Let nothing count: the transaction was aborted."""

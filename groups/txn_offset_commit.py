@@ -9,7 +9,8 @@ Source: KIP-98, KIP-447; Kafka 4.3's OffsetMetadataManager.commitTransactionalOf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 from typing import Final
 
 from groups.classic_group import ClassicGroup
@@ -22,6 +23,7 @@ from groups.offset_commit import java_length
 from groups.offsets import NO_EXPIRY, Committed, committed_bytes, offset_of
 from groups.record_keys import OffsetKey
 from groups.records import encode_record
+from groups.staged_transaction import Closed
 from groups.states import GroupState
 from groups.topic_room import has_room
 from protocol.error_codes import ErrorCode
@@ -33,6 +35,9 @@ from protocol.messages.txn_offset_commit import (
 )
 
 NO_GENERATION: Final = -1
+
+OFFSETS_PER_STEP: Final = 100
+"""The offsets of a large transaction that come to count between two looks at the time: about 1 ms."""
 
 Reply = Callable[[TxnOffsetCommitResponse], None]
 Done = Callable[[ErrorCode | None, int], None]
@@ -174,11 +179,26 @@ def end_in_partition(context: Context, partition: int, marker: EndMarker, done: 
         for key, value in closed.counting:
             context.offsets.settle(key)
             if error is None:
-                context.count_rows(key, context.offsets.position(key), offset_of(value))
-                _count(context, key, value)
-        done(error, now_ms)
+                _count_with_rows(context, key, value)
+        if error is None and closed.large is not None:
+            context.background(_then_done(_large_end(context, closed, _count_with_rows), context, done))
+        else:
+            done(error, now_ms)
 
     context.journal.write(partition, [], [closed.undo], durable, marker)
+
+
+def _large_end(
+    context: Context, closed: Closed, count: Callable[[Context, OffsetKey, bytes], None]
+) -> Iterator[None]:
+    """Make the offsets of a large transaction count, or none, in slices."""
+    while not context.staged.count_some(closed, OFFSETS_PER_STEP, partial(count, context)):
+        yield
+
+
+def _then_done(steps: Iterator[None], context: Context, done: Done) -> Generator[None, None, None]:
+    yield from steps
+    done(None, context.now_ms)
 
 
 def _end_while_loading(context: Context, partition: int, marker: EndMarker, done: Done) -> None:
@@ -187,20 +207,35 @@ def _end_while_loading(context: Context, partition: int, marker: EndMarker, done
     def durable(error: ErrorCode | None, now_ms: int) -> None:
         context.now_ms = now_ms
         if error is None and partition in context.loaded:
-            replay_end(context, partition, marker.producer_id, commit=marker.commit)
-        done(error, now_ms)
+            steps = replay_end(context, partition, marker.producer_id, commit=marker.commit)
+            context.background(_then_done(steps, context, done))
+        else:
+            done(error, now_ms)
 
     context.journal.write(partition, [], [], durable, marker)
 
 
-def replay_end(context: Context, partition: int, producer_id: int, *, commit: bool) -> None:
-    """Apply the durable end of a transaction: its offsets become the progress of their groups, or nothing."""
+def replay_end(context: Context, partition: int, producer_id: int, *, commit: bool) -> Iterator[None]:
+    """Apply the durable end of a transaction: its offsets become the progress of their groups, or nothing.
+
+    A large one takes several steps.
+    """
     closed = context.staged.close(partition, producer_id, commit=commit)
     context.staged.ended(closed)
     for key, value in closed.counting:
-        _count(context, key, value)
-        if partition not in context.loaded:
-            context.replayed.add(key.group_id)
+        _count_replayed(context, key, value)
+    yield from _large_end(context, closed, _count_replayed)
+
+
+def _count_replayed(context: Context, key: OffsetKey, value: bytes) -> None:
+    _count(context, key, value)
+    if context.partition(key.group_id) not in context.loaded:
+        context.replayed.add(key.group_id)
+
+
+def _count_with_rows(context: Context, key: OffsetKey, value: bytes) -> None:
+    context.count_rows(key, context.offsets.position(key), offset_of(value))
+    _count(context, key, value)
 
 
 def _count(context: Context, key: OffsetKey, value: bytes) -> None:

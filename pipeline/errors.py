@@ -5,6 +5,7 @@ PipelineError        1   anything else that stops a job
 ├── SetupError       1   Spark, Java or the connector jars are missing
 ├── SourceError      1   the broker, a topic or its records cannot be reached
 ├── TargetError      1   the target of replicate or derive cannot be written, or is not what it was
+├── SinkError        1   the files of a batch cannot be written
 ├── StoreError       1   the object store of a table does not answer, or refuses a request
 ├── LedgerError      1   the table and the checkpoint do not fit together; nothing was written
 ├── BadRowsError     3   bad records stopped the job, as its file asks
@@ -41,6 +42,10 @@ class SourceError(PipelineError):
 
 class TargetError(PipelineError):
     """A target broker that does not answer, or target topics that do not fit what has been written."""
+
+
+class SinkError(PipelineError):
+    """A disk that does not take the files of a batch: it is full, or away."""
 
 
 class StoreError(PipelineError):

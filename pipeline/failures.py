@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pipeline.errors import PipelineError, SourceError
+from pipeline.errors import PipelineError, SinkError, SourceError
 
 CAUSE = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+): (.+)$", re.MULTILINE)
 THROWN = re.compile(r"^(?:: )?(?:[a-z]\w*\.)+([\w$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
@@ -27,6 +27,9 @@ rows are written to it, an error of its connection with Spark."""
 
 SOURCE = re.compile(r"pipeline\.errors\.SourceError: (.+)$", re.MULTILINE)
 """What a task, or the plan, of a read of a gateway's files could not do."""
+
+FILES = re.compile(r"pipeline\.errors\.SinkError: (.+)$", re.MULTILINE)
+"""The reason why a task could not write the files of its rows."""
 
 REGISTRY = re.compile(r"registry\.errors\.Unreachable: (.+)$", re.MULTILINE)
 TIMEOUT = re.compile(
@@ -54,6 +57,11 @@ def explain(job: str, report: str, log_path: Path, bootstrap: str) -> PipelineEr
     if registry is not None:
         return SourceError(
             f"{job}: {registry.group(1).strip()}; what has landed stays, and the next run continues there"
+        )
+    written = FILES.search(report)
+    if written is not None:
+        return SinkError(
+            f"{job}: {written.group(1).strip()}; what has landed stays, and the next run continues there"
         )
     files = SOURCE.search(report)
     if files is not None:

@@ -58,19 +58,21 @@ def preview_lines(records: DataFrame, shape: Shape) -> list[PreviewLine]:
     parsed = rows.parse(records, shape).localCheckpoint()  # so that both halves see the same records
     good = rows.good_rows(parsed, shape)
     bad = rows.bad_rows(parsed)
-    shown = [name for name in bad.columns if name not in ("reason", rows.STAGED_TOPIC, rows.STAGED_PARTITION)]
     good_fields = [_shown(good, name) for name in shape.landed]
-    bad_fields = [F.col("reason").alias("_bad"), *(_shown(bad, name) for name in shown)]
-    both = _lines(good, F.col(f"{shape.prefix}offset"), good_fields, bad=False).unionByName(
-        _lines(bad, F.col("offset"), bad_fields, bad=True)
+    bad_fields = [
+        F.col("reason").alias("_bad"),
+        *(_shown(bad, name) for name in bad.columns if name != "reason"),
+    ]
+    both = _lines(good, shape.prefix, good_fields, bad=False).unionByName(
+        _lines(bad, "", bad_fields, bad=True)
     )
-    ordered = both.orderBy(rows.STAGED_TOPIC, rows.STAGED_PARTITION, "at").collect()
+    ordered = both.orderBy("topic", "partition", "offset").collect()
     return [PreviewLine(bad=row.bad, text=row.text) for row in ordered]
 
 
-def _lines(of_kind: DataFrame, offset: Column, fields: list[Column], *, bad: bool) -> DataFrame:
+def _lines(of_kind: DataFrame, prefix: str, fields: list[Column], *, bad: bool) -> DataFrame:
     text = F.to_json(F.struct(*fields), {"ignoreNullFields": "false"}).alias("text")
-    place = (rows.STAGED_TOPIC, rows.STAGED_PARTITION, offset.alias("at"))
+    place = [F.col(f"{prefix}{name}").alias(name) for name in ("topic", "partition", "offset")]
     return of_kind.select(*place, F.lit(bad).alias("bad"), text)
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 from pyspark.sql import functions as F
 
-from pipeline import rows
 from pipeline.config import Job
 from pipeline.errors import DONE, LedgerError
 from pipeline.ledger import Entry, File, Ledger, Totals
@@ -26,7 +25,9 @@ from pipeline.positions import Range
 from pipeline.probe import Probe, no_probe
 from pipeline.quarantine import claim, publish_quarantine, quarantine_folder
 from pipeline.shape import Shape, shape_of
-from pipeline.sinks.parquet import Layout, arrange, stage
+from pipeline.sinks.file_writer import FilesPlan
+from pipeline.sinks.parquet import arrange, stage
+from pipeline.sinks.task_files import Layout
 from pipeline.table_files import write_schema
 from pipeline.table_note import TableNote
 
@@ -68,8 +69,7 @@ def replay(
     shape = shape_of(job)
     records = _records(spark, places, job.name, batches)
     ranges = _ranges(records)
-    parsed = rows.parse(records, shape)
-    files, bad = _stage(parsed, job, shape, places, ranges)
+    files, bad = _stage(records, job, shape, places, ranges)
     good = sum(file.rows for file in files)
     count = records.count()
     if good + bad != count:
@@ -141,7 +141,7 @@ def _ranges(records: DataFrame) -> list[Range]:
 
 
 def _stage(
-    parsed: DataFrame, job: Job, shape: Shape, places: Places, ranges: list[Range]
+    records: DataFrame, job: Job, shape: Shape, places: Places, ranges: list[Range]
 ) -> tuple[list[File], int]:
     """Make the batch and what stays in quarantine; return the files and the count of bad records."""
     shutil.rmtree(places.staging, ignore_errors=True)
@@ -153,13 +153,11 @@ def _stage(
         max_rows_per_file=job.sink.max_rows_per_file,
         keeps_columns=job.sink.kind == "iceberg",
     )
-    written = places.staging / "written"
-    files = arrange(stage(rows.good_rows(parsed, shape), written, layout), written, batch_folder, ranges)
-    bad_written = places.staging / "bad_written"
-    bad = stage(rows.bad_rows(parsed), bad_written, Layout(compression=job.sink.compression))
-    if bad:
-        arrange(bad, bad_written, places.staging / "bad", ranges)
-    return files, sum(bad.values())
+    plan = FilesPlan(shape=shape, folder=str(places.staging / "written"), layout=layout)
+    staged = stage(records, plan)
+    if staged.bad:
+        arrange(staged.bad, places.staging / "bad", ranges)
+    return arrange(staged.good, batch_folder, ranges), sum(made.rows for made in staged.bad)
 
 
 def _entry(ledger: Ledger, note: TableNote, files: list[File], good: int, batches: list[int]) -> Entry:

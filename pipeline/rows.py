@@ -1,10 +1,10 @@
 """Records to rows: pure functions from DataFrame to DataFrame.
 
-    records ──parse──▶ parsed ──good_rows──▶ rows to land
-                          └─────bad_rows───▶ rows for the quarantine
+    records ──parse──▶ parsed ──good_rows──▶ rows as they land
+                          └─────bad_rows───▶ rows as they come into the quarantine
 
-`parse` reads the value in Python workers (`pipeline.arrow_rows`), by the rules of views; both results carry
-the coordinates of the record, and STAGED_TOPIC and STAGED_PARTITION, by which the sink names the files.
+`parse` reads the value in Python workers (`pipeline.arrow_rows`), by the rules of views.  What lands is made
+of the same parts in the workers themselves (`pipeline.sinks.file_writer`); audits and previews look here.
 """
 
 from __future__ import annotations
@@ -19,14 +19,7 @@ from pyspark.sql.types import MapType, StringType, StructField, StructType
 from pipeline.arrow_rows import FIELD, REASON, RESCUED, Batches, row_reader
 from pipeline.columns import struct_json
 from pipeline.derivation import view_reader
-from pipeline.shape import OURS, Shape
-
-STAGED_TOPIC = f"{OURS}topic"
-STAGED_PARTITION = f"{OURS}partition"
-
-SOURCE_NAMES = {"timestamp_type": "timestampType"}
-"""Our names for the connector's columns, where they differ."""
-
+from pipeline.shape import SOURCE_NAMES, Shape
 
 CARRIED = ("key", "value", "headers", "topic", "partition", "offset", "timestamp")
 """The source's columns that later steps may ask for, and that Python workers are therefore sent."""
@@ -36,19 +29,25 @@ def parse(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
     fits.  `topic` is the one that all records are of, if there is only one.
 
-    Of the source's columns only those stay that rows, or the quarantine, are made of: each costs time on the
-    way to a Python worker and back; the name of a single topic is added afterwards.
+    The name of a single topic is added afterwards.
     """
-    kinds = ["timestampType"] if "timestamp_type" in shape.coordinates else []
     functions = readers(shape)
-    spared = {"topic"} if functions and topic else set()
-    names = [name for name in (*CARRIED, *kinds) if name in records.columns and name not in spared]
-    records = records.select(*names)
+    spared = topic if functions else ""
+    records = sent(records, shape, spared)
     if functions:
         records = mapped(records, chained(functions), _parsed_schema(records.schema, shape))
     if spared:
         records = records.withColumn("topic", F.lit(topic))
     return records.withColumn(REASON, F.lit(None).cast("string")) if shape.mode == "raw" else records
+
+
+def sent(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
+    """Return the columns that rows, or the quarantine, are made of: each costs time on the way to a Python
+    worker.  `topic`: that of all records, whose name is not sent then.
+    """
+    kinds = ["timestampType"] if "timestamp_type" in shape.coordinates else []
+    names = [name for name in (*CARRIED, *kinds) if name in records.columns]
+    return records.select(*(name for name in names if not (topic and name == "topic")))
 
 
 def readers(shape: Shape) -> list[Callable[[Batches], Batches]]:
@@ -92,16 +91,13 @@ def is_bad() -> Column:
 
 
 def good_rows(parsed: DataFrame, shape: Shape) -> DataFrame:
-    """Return the rows to land: `shape.landed`, the derived partition columns and the staging columns."""
+    """Return the rows that land: `shape.landed`."""
     declared = [F.col(f"{FIELD}{at}").alias(column.name) for at, column in enumerate(shape.declared)]
     rescue = [F.col(RESCUED).alias(shape.rescue)] if shape.rescue else []
-    derived = {"date": F.to_date("timestamp"), "hour": F.hour("timestamp")}
     return parsed.where(~is_bad()).select(
         *declared,
         *rescue,
         *(_coordinate(name, shape).alias(shape.prefix + name) for name in shape.coordinates),
-        *(derived[name].alias(name) for name in shape.derived),
-        *staging_columns(),
     )
 
 
@@ -111,13 +107,7 @@ def bad_rows(parsed: DataFrame) -> DataFrame:
     return parsed.where(is_bad()).select(
         F.col(REASON).alias("reason"),
         *("key", "value", *headers, "topic", "partition", "offset", "timestamp"),
-        *staging_columns(),
     )
-
-
-def staging_columns() -> list[Column]:
-    """Return the columns by which the sink keeps the files of topic partitions apart."""
-    return [F.col("topic").alias(STAGED_TOPIC), F.col("partition").alias(STAGED_PARTITION)]
 
 
 def _coordinate(name: str, shape: Shape) -> Column:

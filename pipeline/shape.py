@@ -27,6 +27,9 @@ DERIVED = tuple(DERIVED_TYPES)
 """Partition columns made from the record timestamp where no declared column has the name."""
 
 
+SOURCE_NAMES = {"timestamp_type": "timestampType"}
+"""Our names for the columns of Spark's Kafka source, where they differ."""
+
 HEADERS = "array<struct<key:string,value:binary>>"
 
 

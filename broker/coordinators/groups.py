@@ -63,6 +63,7 @@ class GroupKind:
             settings=lambda group_id: group_settings(metadata.catalogue, metadata.live_config, group_id),
             rows_between=self._rows_between,
             offload=self._loop.scheduler.offload,
+            background=self._loop.scheduler.add_work,
             share_settings=lambda group_id: share_group_config(metadata, group_id),
         )
 

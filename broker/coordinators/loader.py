@@ -142,7 +142,9 @@ class Loader:
             if header.is_control:
                 marker = read_marker(batch, producer_id=header.producer_id, epoch=header.producer_epoch)
                 if marker is not None:
-                    self._machine.replay_end(index, marker.producer_id, commit=marker.is_commit)
+                    end = self._machine.replay_end(index, marker.producer_id, commit=marker.is_commit)
+                    for _ in end:
+                        yield LOAD_BYTES_PER_SLICE
                 yield len(batch)
                 continue
             stamp = Stamp(header.producer_id, header.producer_epoch) if header.is_transactional else None

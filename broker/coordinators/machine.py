@@ -48,8 +48,8 @@ class Machine(Protocol):
     ) -> None:
         """Apply one stored record of a producer's transaction.  Raises: ProtocolError, as `replay`."""
 
-    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
-        """Apply the stored end of a producer's transaction."""
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> Iterable[None]:
+        """Apply the stored end of a producer's transaction, which counts when the result is exhausted."""
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions: all of their records have been replayed."""

@@ -126,7 +126,7 @@ class ShareCoordinator:
     ) -> None:
         """Forget the share-partitions of deleted topics."""
         if deleted:
-            self._forget_missing_topics(self._at(now_ms), list(self.table.shares.values()))
+            self._forget_missing_topics(self._at(now_ms), [*self.table.shares.values()])
 
     def _forget_missing_topics(self, table: ShareTable, shares: Sequence[Share]) -> None:
         for share in shares:
@@ -136,10 +136,7 @@ class ShareCoordinator:
     # --- loading --------------------------------------------------------------------------------------------
 
     def replay(self, partition: int, key: bytes | memoryview, value: bytes | memoryview | None) -> tuple[()]:
-        """Apply one stored record of a partition that is being loaded; no further steps are needed.
-
-        Raises: ProtocolError.
-        """
+        """Apply one stored record of a partition that is being loaded.  Raises: ProtocolError."""
         self.table.replay(partition, key, value)
         return ()
 
@@ -152,8 +149,9 @@ class ShareCoordinator:
     ) -> None:
         """No record of this topic is part of a transaction: one that a client wrote is ignored."""
 
-    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> tuple[()]:
         """Likewise."""
+        return ()
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions; share-partitions of topics deleted meanwhile are forgotten."""

@@ -144,8 +144,9 @@ class TransactionCoordinator:
     ) -> None:
         """No record of this topic is part of a transaction: one that a client wrote is ignored."""
 
-    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> tuple[()]:
         """Likewise."""
+        return ()
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve these partitions; decisions whose markers may be missing are carried out."""

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from pipeline import rows
 from pipeline.checkpoint import Checkpoint
@@ -30,7 +29,9 @@ from pipeline.positions import Positions, Range, moved
 from pipeline.probe import Probe, no_probe
 from pipeline.quarantine import claim, publish_quarantine
 from pipeline.shape import Shape
-from pipeline.sinks.parquet import Layout, arrange, stage
+from pipeline.sinks.file_writer import FilesPlan
+from pipeline.sinks.parquet import Staged, arrange, stage
+from pipeline.sinks.task_files import Layout
 from pipeline.table_files import write_schema
 from pipeline.table_note import TableNote
 
@@ -170,50 +171,52 @@ class Land:
         shutil.rmtree(self.places.staging, ignore_errors=True)
         batch_folder = self.places.staging / "batch"
         batch_folder.mkdir(parents=True)
-        seen, judged = Observation(), Observation()
         topics = {held.topic for held in ranges}
         only = topics.pop() if len(topics) == 1 else ""
-        parsed = rows.parse(records.observe(seen, *self._counts()), self.shape, only)
+        staged = stage(records, self._plan_of_files(only))
+        self.probe("written", batch_id)
+        if staged.unfit:
+            self._check_bad(records, staged, only)
+            arrange(staged.bad, self.places.staging / "bad", ranges)
+        files = arrange(staged.good, batch_folder, ranges)
+        landed = Totals(
+            batches=1,
+            offsets=sum(held.until - held.begin for held in ranges),
+            rows=sum(file.rows for file in files),
+            bad=staged.unfit,
+            late=staged.late,
+            files=len(files),
+            size_bytes=sum(file.size_bytes for file in files),
+            payload_bytes=staged.payload_bytes,
+        )
+        self._check_counts(landed, staged)
+        return files, landed, staged.newest_ms
+
+    def _plan_of_files(self, only: str) -> FilesPlan:
         layout = Layout(
             partition_by=self.shape.partition_by,
             keeps_columns=self.job.sink.kind == "iceberg",
             compression=self.job.sink.compression,
             max_rows_per_file=self.job.sink.max_rows_per_file,
         )
-        written = self.places.staging / "written"
-        staged = stage(rows.good_rows(parsed.observe(judged, *_judged()), self.shape), written, layout)
-        self.probe("written", batch_id)
-        found, bad = seen.get, judged.get["bad"] or 0
-        if bad:
-            self._stage_bad(parsed, ranges, bad)
-        files = arrange(staged, written, batch_folder, ranges)
-        landed = Totals(
-            batches=1,
-            offsets=sum(held.until - held.begin for held in ranges),
-            rows=sum(file.rows for file in files),
-            bad=bad,
-            late=found["late"] or 0,
-            files=len(files),
-            size_bytes=sum(file.size_bytes for file in files),
-            payload_bytes=found["payload_bytes"] or 0,
+        return FilesPlan(
+            shape=self.shape,
+            folder=str(self.places.staging / "written"),
+            layout=layout,
+            topic=only,
+            late_before_ms=self.newest_ms - duration_ms(self.job.source.late_after),
+            keeps_bad=self.job.errors.mode == "quarantine",
         )
-        self._check_counts(landed, found["records"] or 0, judged.get["kept"] or 0)
-        return files, landed, found["newest_ms"] or 0
 
-    def _stage_bad(self, parsed: DataFrame, ranges: list[Range], bad: int) -> None:
-        errors = self.job.errors
+    def _check_bad(self, records: DataFrame, staged: Staged, only: str) -> None:
+        """Refuse a batch with bad records, if the job says so.  Raises: BadRowsError, LedgerError."""
+        errors, bad = self.job.errors, staged.unfit
         total = self.ledger.total.bad + bad
         if errors.mode == "fail" or 0 < errors.stop_after < total:
-            raise BadRowsError(self._bad_sentence(parsed, bad, total))
-        if errors.mode == "skip":
-            return
-        written = self.places.staging / "bad_written"
-        staged = stage(rows.bad_rows(parsed), written, Layout(compression=self.job.sink.compression))
-        if sum(staged.values()) != bad:
-            raise LedgerError(
-                f"{bad} records are bad, but {sum(staged.values())} were written for the quarantine"
-            )
-        arrange(staged, written, self.places.staging / "bad", ranges)
+            raise BadRowsError(self._bad_sentence(rows.parse(records, self.shape, only), bad, total))
+        written = sum(made.rows for made in staged.bad)
+        if errors.mode == "quarantine" and written != bad:
+            raise LedgerError(f"{bad} records are bad, but {written} were written for the quarantine")
 
     def _publish(self, entry: Entry, batch_id: int) -> None:
         """Publish first the quarantine, which a repetition replaces, then the batch: all by one rename."""
@@ -254,30 +257,13 @@ class Land:
                 "where the table ends"
             )
 
-    def _counts(self) -> list[Column]:
-        """Return what is counted of the records as they come in."""
-        bytes_of = [F.coalesce(F.octet_length(name), F.lit(0)) for name in ("key", "value")]
-        time_ms = F.unix_millis("timestamp")
-        late_ms = duration_ms(self.job.source.late_after)
-        return [
-            F.count(F.lit(1)).alias("records"),
-            F.sum(bytes_of[0] + bytes_of[1]).alias("payload_bytes"),
-            F.max(time_ms).alias("newest_ms"),
-            F.count_if(time_ms < F.lit(self.newest_ms - late_ms)).alias("late"),
-        ]
-
-    def _check_counts(self, landed: Totals, records_seen: int, kept: int) -> None:
-        """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError.
-
-        `kept` of the records are the view's; without a view, all.
-        """
-        lost = landed.rows + landed.bad != kept or (not self.shape.view and kept != records_seen)
-        if lost or kept > records_seen or records_seen > landed.offsets:
+    def _check_counts(self, landed: Totals, staged: Staged) -> None:
+        """Refuse a batch that has lost or doubled a row between reading and writing.  Raises: LedgerError."""
+        lost = landed.rows + landed.bad != staged.kept or (
+            not self.shape.view and staged.kept != staged.records
+        )
+        if lost or not staged.kept <= staged.records <= landed.offsets:
             raise LedgerError(
-                f"the batch has {landed.offsets} offsets and {records_seen} records, but {landed.rows} rows "
-                f"were written and {landed.bad} are bad; it has not landed: run the job again"
+                f"the batch has {landed.offsets} offsets and {staged.records} records, but {landed.rows} "
+                f"rows were written and {landed.bad} are bad; it has not landed: run the job again"
             )
-
-
-def _judged() -> list[Column]:
-    return [F.count(F.lit(1)).alias("kept"), F.count_if(rows.is_bad()).alias("bad")]

@@ -1,11 +1,10 @@
-"""The Parquet files of one batch: written by Spark, then named after their offsets.
+"""The Parquet files of one batch: written by Spark's workers, then named after their offsets.
 
-Spark names its files at random and by task. `stage` keeps those of one topic partition in a folder of their
-own, whatever the number of tasks, and `arrange` gives them the name
+The names that workers give (`file_writer`) are those of attempts. `arrange` gives the files the name
 
     land-TOPIC-PARTITION-FROM-UNTIL[-SERIAL].parquet      offsets FROM up to, not including, UNTIL
 
-under the folders that `partition_by` asks for, which Spark has made. The same batch gives the same names.
+under the folders that `partition_by` asks for. The same batch gives the same names.
 """
 
 from __future__ import annotations
@@ -13,86 +12,114 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import crc32c
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pipeline.errors import LedgerError
 from pipeline.ledger import File
-from pipeline.places import uri
 from pipeline.positions import Range
-from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC
-from pipeline.shape import OURS
+from pipeline.rows import mapped, sent
+from pipeline.sinks.file_writer import RESULT, FilesPlan, files_writer
 
 NAME_CHARACTERS = 160
 """Longest topic kept whole in a file name: with offsets and serial it stays under 255, the limit of ext4."""
 
 READ_BYTES = 1 << 20
 
-COPY = f"{OURS}copy_"
-"""Spark leaves the columns of folders out of files: where they must stay, copies of them name the folders."""
+
+class Written(NamedTuple):
+    """A file as a task has left it."""
+
+    path: Path
+    topic: str
+    partition: int
+    folders: str
+    first: int
+    """The first offset that the task has put into files of these folders."""
+    serial: int
+    rows: int
+    """As the file's footer counts them, not as they were to be written."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """The layout of a batch's files; see the keys of table [sink]."""
+class Staged(NamedTuple):
+    """What the tasks of a batch have written and counted."""
 
-    partition_by: tuple[str, ...] = ()
-    keeps_columns: bool = False
-    """Whether partition columns are in the files as well: Iceberg reads them there."""
-    compression: str = "zstd"
-    max_rows_per_file: int = 0
+    good: list[Written]
+    bad: list[Written]
+    records: int
+    payload_bytes: int
+    newest_ms: int
+    late: int
+    kept: int
+    """The records that the view keeps; without a view, all."""
+    unfit: int
 
 
-def stage(rows: DataFrame, folder: Path, layout: Layout) -> dict[Path, int]:
-    """Write `rows` (with the staging columns) below `folder`; return the files with their rows.
+def stage(records: DataFrame, plan: FilesPlan) -> Staged:
+    """Write the rows of the records below `plan.folder`, and those that do not fit."""
+    made = mapped(sent(records, plan.shape, plan.topic), files_writer(plan), RESULT).collect()
+    files = [row for row in made if row.path is not None]
+    counts = [row for row in made if row.path is None]
+    return Staged(
+        good=[_written(row) for row in files if not row.bad],
+        bad=[_written(row) for row in files if row.bad],
+        records=sum(row.records for row in counts),
+        payload_bytes=sum(row.payload_bytes for row in counts),
+        newest_ms=max((row.newest_ms for row in counts), default=0),
+        late=sum(row.late for row in counts),
+        kept=sum(row.kept for row in counts),
+        unfit=sum(row.unfit for row in counts),
+    )
 
-    The rows are counted from the footers of the files written, not from what was to be written.
-    """
-    folders = list(layout.partition_by)
-    if layout.keeps_columns:
-        folders = [f"{COPY}{name}" for name in layout.partition_by]
-        rows = rows.select("*", *(F.col(name).alias(f"{COPY}{name}") for name in layout.partition_by))
-    writer = rows.write.mode("overwrite").partitionBy(STAGED_TOPIC, STAGED_PARTITION, *folders)
-    writer = writer.option("compression", layout.compression)
-    if layout.max_rows_per_file:
-        writer = writer.option("maxRecordsPerFile", layout.max_rows_per_file)
-    writer.parquet(uri(folder))
-    return written_files(folder)
+
+def _written(row: Any) -> Written:
+    path = Path(row.path)
+    return Written(path, row.topic, row.partition, row.folders, row.first, row.serial, rows_of(path))
+
+
+def rows_of(path: Path) -> int:
+    """Return the rows of a Parquet file, as its footer counts them."""
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
 
 
 def written_files(folder: Path) -> dict[Path, int]:
     """Return the Parquet files below `folder` with their rows, as their footers count them."""
-    import pyarrow.parquet as pq
-
-    return {path: pq.read_metadata(path).num_rows for path in folder.rglob("*.parquet")}
+    return {path: rows_of(path) for path in folder.rglob("*.parquet")}
 
 
-def arrange(staged: dict[Path, int], folder: Path, batch_folder: Path, ranges: list[Range]) -> list[File]:
-    """Move the files that `stage` wrote below `folder` to their names below `batch_folder`.
+def arrange(staged: Iterable[Written], batch_folder: Path, ranges: Sequence[Range]) -> list[File]:
+    """Move the files that `stage` wrote to their names below `batch_folder`.
 
     Raises: LedgerError when a file holds rows of a partition that is not in `ranges`.
     """
     by_partition = {(held.topic, held.partition): held for held in ranges}
     serials: Counter[Path] = Counter()
     files = []
-    # Spark numbers files by task and, within a task, in the order written: the serial follows the offsets.
-    for path in sorted(staged):
-        topic, partition, *folders = path.parent.relative_to(folder).parts
-        key = (topic.partition("=")[2], int(partition.partition("=")[2]))
-        if key not in by_partition:
-            raise LedgerError(f"rows of {key[0]}-{key[1]} came in a batch that has none of its offsets")
-        stem = Path(*(level.removeprefix(COPY) for level in folders)) / file_stem(by_partition[key])
+    # The serial follows the offsets, also where several tasks have read parts of a partition.
+    for made in sorted(staged, key=_order):
+        held = by_partition.get((made.topic, made.partition))
+        if held is None:
+            raise LedgerError(
+                f"rows of {made.topic}-{made.partition} came in a batch that has none of its offsets"
+            )
+        stem = Path(made.folders) / file_stem(held)
         serial = serials[stem]
         serials[stem] += 1
         name = f"{stem}-{serial}.parquet" if serial else f"{stem}.parquet"
         (batch_folder / name).parent.mkdir(parents=True, exist_ok=True)
-        os.rename(path, batch_folder / name)
-        files.append(described(batch_folder, name, staged[path]))
+        os.rename(made.path, batch_folder / name)
+        files.append(described(batch_folder, name, made.rows))
     return files
+
+
+def _order(made: Written) -> tuple[str, int, str, int, int]:
+    return made.topic, made.partition, made.folders, made.first, made.serial
 
 
 def file_stem(held: Range) -> str:

@@ -41,5 +41,6 @@ def check_offsets(context: Context) -> None:
     size_bytes = sum(READER_BYTES + sum(map(weight_of, part.values())) for part in kept)
     size_bytes += sum(weight_of(value) for part in coming for _, value in part.values())
     assert offsets.size_bytes == size_bytes
-    staged = [value for found in context.staged._open.values() for _, value in found.offsets.values()]
+    transactions = (*context.staged._open.values(), *context.staged._closed)
+    staged = [value for found in transactions for _, value in found.offsets.values()]
     assert context.staged.size_bytes == sum(STAGED_BYTES + len(value) for value in staged)

@@ -103,7 +103,7 @@ def test_a_staged_offset_in_a_partition_that_is_not_its_groups_never_counts() ->
     wrong = 1 - driver.coordinator.partition_of("g")
     key, value = encode_record(OffsetKey("g", "t", 0), committed_bytes(Committed(7, -1, "", 0, -1)))
     driver.coordinator.replay_staged(wrong, Stamp(1, 0), key, value)
-    driver.coordinator.replay_end(wrong, 1, commit=True)
+    assert list(driver.coordinator.replay_end(wrong, 1, commit=True)) == []
     assert driver.committed("g", "t", 0) == 5
 
 

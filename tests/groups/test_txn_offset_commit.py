@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
+import pytest
+
+from groups import staged_offsets
 from groups.effects import EndMarker, StagedRecords, Stamp
 from groups.offsets import read_committed
 from groups.record_keys import OffsetKey
@@ -173,3 +177,59 @@ def test_a_snapshot_shows_a_transaction_whose_marker_is_on_its_way_as_it_will_be
         (value,) = (value for key, value in records if key.endswith(b"\x00\x01t\x00\x00\x00\x00"))
         assert value is not None
         assert read_committed(value).offset == (5 if commit else 4)
+
+
+def held_back(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> list[Generator[None, None, None]]:
+    """Let every transaction be large, and its end wait for its steps; return these."""
+    monkeypatch.setattr(staged_offsets, "LARGE", 1)
+    waiting: list[Generator[None, None, None]] = []
+    driver.coordinator._context.background = waiting.append
+    return waiting
+
+
+def test_the_end_of_a_large_transaction_is_told_after_its_last_step_and_fetches_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver("t")
+    waiting = held_back(driver, monkeypatch)
+    stage(driver, 5)
+    answers = end(driver)
+    staged = driver.coordinator._context.staged
+    assert (answers, offset_of(driver), staged.is_staged(OffsetKey("g", "t", 0))) == ([], None, True)
+    [steps] = waiting
+    for _ in steps:
+        assert answers == []
+    assert (answers, offset_of(driver), staged.is_staged(OffsetKey("g", "t", 0))) == ([None], 5, False)
+
+
+def test_a_copy_waits_until_the_offsets_of_a_transaction_that_has_ended_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver("t")
+    driver.commit("g", {("t", 0): 3})
+    waiting = held_back(driver, monkeypatch)
+    stage(driver, 5)
+    end(driver)
+    copy = driver.coordinator.snapshot(driver.coordinator.partition_of("g"), 10)
+    assert [next(copy) for _ in range(3)] == [[], [], []]
+    for _ in waiting[0]:
+        pass
+    [(_, value)] = [record for part in copy for record in part]
+    assert value is not None
+    assert read_committed(value).offset == 5
+
+
+def test_a_topic_that_is_deleted_between_the_steps_takes_the_offsets_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = Driver("t")
+    waiting = held_back(driver, monkeypatch)
+    stage(driver, 5)
+    end(driver)
+    driver.delete_topic("t")
+    driver.create_topic("t")
+    for _ in waiting[0]:
+        pass
+    assert offset_of(driver) is None
+    driver.restart()
+    assert offset_of(driver) is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import PipelineError, SourceError
+from pipeline.errors import PipelineError, SinkError, SourceError
 from pipeline.failures import explain
 
 LOG = Path("/lake/.t.landing/spark.log")
@@ -31,6 +31,15 @@ DISK_FULL = """An error occurred while calling o175.parquet.
 \tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:1)
 Caused by: java.io.IOException: No space left on device
 \tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)
+"""
+
+FILES_NOT_WRITTEN = """An error occurred while calling o175.collectToPython.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+OSError: [Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device
+The above exception was the direct cause of the following exception:
+pipeline.errors.SinkError: rows cannot be written to /lake/.t.landing/staging/written: No space left on device
+\tat org.apache.spark.api.python.BasePythonRunner(PythonRunner.scala:1)
 """
 
 NO_CAUSE = """An error occurred while calling o175.parquet.
@@ -94,6 +103,15 @@ def test_a_registry_that_was_away_is_told() -> None:
     assert str(error) == (
         "lake: cannot reach the schema registry at http://r/x: refused; what has landed stays, and"
         " the next run continues there"
+    )
+
+
+def test_files_that_a_worker_could_not_write_are_told_with_the_reason() -> None:
+    error = explain("land-t", FILES_NOT_WRITTEN, LOG, "kafka:9092")
+    assert isinstance(error, SinkError)
+    assert str(error) == (
+        "land-t: rows cannot be written to /lake/.t.landing/staging/written: No space left on device; what"
+        " has landed stays, and the next run continues there"
     )
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from pipeline.rows import STAGED_PARTITION, STAGED_TOPIC, bad_rows, chained, good_rows, is_bad, parse
+from pipeline.rows import bad_rows, chained, good_rows, parse
 from tests.pipeline.made import NEW_YEAR_MS, lake_shape, records
 
 COLUMNS = (
@@ -41,7 +41,7 @@ def test_values_that_fit_land_in_their_columns(spark: Any) -> None:
     assert [empty[name] for name in "adefhkl"] == [None] * 7
 
 
-def test_a_bad_row_names_its_reason_and_is_kept_apart_by_topic_partition(spark: Any) -> None:
+def test_a_bad_row_names_its_reason_and_where_it_comes_from(spark: Any) -> None:
     shape = lake_shape("a bigint")
     parsed = parse(records(spark, [b'{"a":"x"}', b'{"a":1}'], first=40, partition=3), shape)
     [row] = bad_rows(parsed).collect()
@@ -51,7 +51,6 @@ def test_a_bad_row_names_its_reason_and_is_kept_apart_by_topic_partition(spark: 
         "a: expected bigint, got a string",
     )
     assert (row.topic, row.partition, row.offset) == ("t", 3, 40)
-    assert (row[STAGED_TOPIC], row[STAGED_PARTITION]) == ("t", 3)
 
 
 def test_the_name_of_a_single_topic_need_not_go_to_the_workers_to_be_on_every_row(spark: Any) -> None:
@@ -119,21 +118,6 @@ def test_headers_land_where_asked(spark: Any) -> None:
     )
     [row] = good_rows(parse(with_headers, shape), shape).collect()
     assert row.headers == [("trace", bytearray(b"\x01"))]
-
-
-def test_date_and_hour_are_those_of_the_record_in_utc(spark: Any) -> None:
-    [row], _ = rows_of(spark, [b"{}"], sink={"partition_by": ["date", "hour"]})
-    assert (row.date, row.hour) == (date(2013, 1, 1), 0)
-
-
-def test_the_value_is_read_once_for_the_rows_and_the_count_of_bad_ones(spark: Any) -> None:
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F
-
-    shape = lake_shape("a int, b int")
-    parsed = parse(records(spark, [b"{}"]), shape).observe(Observation(), F.count_if(is_bad()).alias("bad"))
-    plan = good_rows(parsed, shape)._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("MapInArrow") == 1
 
 
 def test_a_view_and_the_columns_of_its_result_take_one_way_to_the_workers(spark: Any) -> None:

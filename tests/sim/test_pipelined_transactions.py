@@ -14,6 +14,7 @@ import pytest
 
 import broker.coordinators.copier as copier
 from broker.connections.response_errors import errors_of
+from groups import staged_offsets, txn_offset_commit
 from groups.offsets import read_committed
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -168,11 +169,14 @@ class World:
             assert sorted(committed(self.plain, "t", index)) == expected
 
 
+@pytest.mark.parametrize("large", [staged_offsets.LARGE, 1], ids=["", "ends in slices"])
 @pytest.mark.parametrize("seed", range(12))
 def test_pipelined_transactions_are_served_in_order_and_the_same_after_a_crash(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copier, "COPY_FORWARD_BYTES_MIN", 3_000)
+    monkeypatch.setattr(staged_offsets, "LARGE", large)
+    monkeypatch.setattr(txn_offset_commit, "OFFSETS_PER_STEP", 1)
     world = World(seed)
     for _ in range(STEPS):
         world.step()

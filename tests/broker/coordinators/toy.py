@@ -86,8 +86,9 @@ class Counters:
     ) -> None:
         """Counters are not transactional."""
 
-    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> None:
+    def replay_end(self, partition: int, producer_id: int, *, commit: bool) -> tuple[()]:
         """Counters are not transactional."""
+        return ()
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         self.serving |= set(partitions)
