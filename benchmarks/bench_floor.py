@@ -6,7 +6,7 @@
 
 with `--connections` raw clients that keep `--in-flight` Produce requests of one record open each, in turns.
 What is above `disk` no gateway does whose loop is in Python and on one core: the two servers check nothing,
-have no limits, and are fair to nobody.
+have no limits, and give no client its turn.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Rows stay in Arrow up to the file.  Sent back to Spark they would become rows of
 and be written one by one.
 
 A task yields a row of RESULT for each file, and one with its counts.  Files have names that no other attempt
-of the task has: those of an attempt that failed, whose result nobody has, are not looked at, and go with the
+of the task has: those of an attempt that failed, which has no result, are not looked at, and go with the
 folder.
 """
 
@@ -86,7 +86,7 @@ def _result(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
 
 
 class _Counts:
-    """What the driver compares, and reports: it is counted of whole batches."""
+    """The counts that the driver compares and reports, made of whole batches."""
 
     def __init__(self, plan: FilesPlan) -> None:
         self._plan = plan

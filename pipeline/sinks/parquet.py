@@ -46,7 +46,7 @@ class Written(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """What the tasks of a batch have written and counted."""
+    """The files and the counts of all tasks of a batch."""
 
     good: list[Written]
     bad: list[Written]

@@ -37,7 +37,7 @@ class Layout:
 
 
 class FileKey(NamedTuple):
-    """What the rows of one file have in common."""
+    """The part of a row's place that the rows of one file have in common."""
 
     topic: str
     partition: int

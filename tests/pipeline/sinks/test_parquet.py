@@ -28,8 +28,13 @@ STEMS = [
 def source(spark: Any) -> Any:
     """Return twenty records of t-0 in two tasks, and one of t-1."""
     values = [b'{"a":%d,"side":"x/%d"}' % (offset, offset % 2) for offset in range(10, 30)]
-    halves = [records(spark, values[:12], first=10), records(spark, values[12:], first=22)]
-    return halves[1].union(halves[0]).union(records(spark, [b"{}"], first=5, partition=1))
+    parts = [
+        records(spark, values[12:], first=22),
+        records(spark, values[:12], first=10),
+        records(spark, [b"{}"], first=5, partition=1),
+    ]
+    tasks = spark.sparkContext.union([part.rdd for part in parts])
+    return spark.createDataFrame(tasks, parts[0].schema)
 
 
 def staged(spark: Any, folder: Path, layout: Layout) -> Staged:
