@@ -26,7 +26,9 @@ def landed_columns(batch: pyarrow.RecordBatch, shape: Shape) -> dict[str, Any]:
         columns[shape.rescue] = batch.column(RESCUED)
     own = {name: batch.column(SOURCE_NAMES.get(name, name)) for name in shape.coordinates}
     if shape.key_as == "string":
-        own["key"] = own["key"].view(pa.string())  # in mode raw its bytes are kept, whatever they are
+        # In mode raw its bytes are kept, whatever they are.
+        large = pa.types.is_large_binary(own["key"].type)
+        own["key"] = own["key"].view(pa.large_string() if large else pa.string())
     columns |= {f"{shape.prefix}{name}": column for name, column in own.items()}
     derived = {"date": _date, "hour": _hour}
     return columns | {name: derived[name](batch.column("timestamp")) for name in shape.derived}

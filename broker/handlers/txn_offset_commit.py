@@ -5,9 +5,9 @@ v5 on the group becomes part of the transaction with the request; before, AddOff
 so.  Later requests of the connection, its end for instance, come after the transaction has the group.
 Differences from Apache Kafka: a request with more than 200 partitions is stored in several batches, in slices
 beside the requests of others; the end of the transaction makes all of them count, or none, from 200 on in
-slices, after which it is answered.  When the memory
-for offsets is full (kawal.offsets.max.bytes), and open transactions have an eighth of it, or 100 of them have
-an offset of the same partition, one is refused with COORDINATOR_NOT_AVAILABLE.
+slices, after which it is answered.  When the memory for offsets is full (kawal.offsets.max.bytes), and open
+transactions have an eighth of it, or 100 of them have an offset of the same partition, one is refused with
+COORDINATOR_NOT_AVAILABLE.
 Version notes: v2 leader epochs; v3 group membership (KIP-447), flexible; v4 TRANSACTION_ABORTABLE (before:
 INVALID_TXN_STATE, KIP-890); v5 enlists the group.
 """
