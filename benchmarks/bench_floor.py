@@ -3,10 +3,11 @@
     sockets    receives, finds the ends of frames, sends an answer made beforehand; reads nothing else
     disk       the same, and a thread writes what came and syncs it before the answers leave: group commits
     kawal      `kawal serve`, which checks requests, takes them into a log, and measures what it does
+    kafka      Apache Kafka, which does not sync before it answers
 
-with `--connections` raw clients that keep `--in-flight` Produce requests of one record open each, in turns.
-What is above `disk` no gateway does whose loop is in Python and on one core: the two servers check nothing,
-have no limits, and give no client its turn.
+with `--connections` raw clients that keep `--in-flight` Produce requests of one record open each, in turns,
+each server warm.  What is above `disk` no gateway does whose loop is in Python and on one core: the first two
+check nothing, have no limits, and give no client its turn.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from benchmarks.clients import wire
 from benchmarks.clients.jobs import SmallRequestsJob
 from benchmarks.clients.raw_loads import small_requests
 from benchmarks.proc import cpu_seconds
-from compat_tests.broker import HOST
+from compat_tests.broker import HOST, Broker
+from compat_tests.kafka_broker import KafkaBroker
 from compat_tests.kawal_broker import KawalBroker
 
 TOPIC: Final = "floor"
@@ -163,9 +165,8 @@ def floor_server(path: str) -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def kawal_server(folder: Path) -> Iterator[tuple[int, int]]:
-    """Run `kawal serve`; yield its port and process id."""
-    broker = KawalBroker(folder, {})
+def started(broker: Broker) -> Iterator[tuple[int, int]]:
+    """Run a broker; yield its port and process id."""
     broker.start()
     try:
         connection = wire.Connection(HOST, broker.port)
@@ -189,6 +190,7 @@ def measured(port: int, pid: int, options: argparse.Namespace) -> tuple[float, f
         connections=options.connections,
         in_flight=options.in_flight,
     )
+    small_requests(job)  # Java compiles meanwhile
     before = cpu_seconds(pid)
     figures = small_requests(job)
     cpu = cpu_seconds(pid) - before
@@ -196,7 +198,7 @@ def measured(port: int, pid: int, options: argparse.Namespace) -> tuple[float, f
 
 
 def main() -> int:
-    """Measure the three in turns, and print the medians."""
+    """Measure the four in turns, and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--in-flight", type=int, default=5)
@@ -214,7 +216,8 @@ def main() -> int:
         servers: dict[str, Callable[[int], AbstractContextManager[tuple[int, int]]]] = {
             "sockets": lambda _round: floor_server(""),
             "disk": lambda number: floor_server(str(folder / f"floor-{number}")),
-            "kawal": lambda number: kawal_server(folder / f"kawal-{number}"),
+            "kawal": lambda number: started(KawalBroker(folder / f"kawal-{number}", {})),
+            "kafka": lambda number: started(KafkaBroker(folder / f"kafka-{number}", {})),
         }
         for number in range(options.rounds):
             for kind, start in servers.items():
