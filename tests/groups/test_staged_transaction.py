@@ -117,6 +117,18 @@ def test_what_was_staged_before_does_not_count_whenever_its_transaction_ends(
 
 
 @pytest.mark.usefixtures("large_from_one")
+def test_what_was_overtaken_does_not_come_back_when_a_later_offset_is_not_stored() -> None:
+    staged = with_offsets(KEYS[0])
+    staged.stage(0, Stamp(2, 0), KEYS[0], b"later")
+    closed = staged.close(0, 2, commit=True)
+    undo = staged.stage(0, Stamp(1, 0), KEYS[0], b"latest")
+    taken(staged, closed)
+    assert taken(staged, closed) == (True, [KEYS[0]])
+    undo()
+    assert not staged
+
+
+@pytest.mark.usefixtures("large_from_one")
 def test_a_partition_that_is_unloaded_ends_what_is_left() -> None:
     staged = with_offsets(*KEYS)
     closed = staged.close(0, 1, commit=True)
