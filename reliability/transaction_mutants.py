@@ -82,7 +82,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "offsets of an aborted transaction count", "groups/staged_offsets.py",
-        "        self.counting = offsets if commit else []", "        self.counting = offsets",
+        "            if commit:\n", "            if True:\n",
         (SIMULATION,),
     ),
     Mutant(
