@@ -26,8 +26,8 @@ _PERIOD_YEARS: Final = 400
 """After so many years the days of the months and the leap years come again."""
 _PERIOD_US: Final = 146_097 * 86_400 * 1_000_000
 
-_ESCAPED: Final = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
-"""The characters that Spark and Hive write as %XX in the names of folders."""
+_ESCAPED: Final = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
+"""The characters that Spark and Hive write as %XX in the names of folders, and NUL, which none may have."""
 
 
 def folder_name(column: str, value: Any, kind: str = "") -> str:
