@@ -30,7 +30,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 CLIENTS = ROOT / "docs" / "compatibility.clients.json"
 HANDLERS = ROOT / "broker" / "handlers"
 NOT_RUN = "not run"
-"""A cell that no test has filled: test_compatibility.py finds it."""
+"""A cell that no test has filled: tests/test_compatibility_docs.py finds it."""
 CASE_MODULES = (groups, node, records, shares, tokens, topics)
 
 TEXT = """\
