@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pipeline.columns import Column, ColumnType
+from pipeline.folder_checks import folder_problems
 from pipeline.framed_values import framed_values
 from pipeline.json_reader import JsonReader
 from pipeline.shape import OURS, Shape
@@ -71,6 +72,19 @@ def row_reader(shape: Shape) -> Callable[[Batches], Batches]:
     return read
 
 
+def raw_reader(shape: Shape) -> Callable[[Batches], Batches]:
+    """Return what adds REASON to raw records for `mapInArrow`: some have a key that cannot name a folder."""
+    import pyarrow as pa
+
+    def read(batches: Batches) -> Batches:
+        for batch in batches:
+            problems = folder_problems({shape.key_folder: batch.column("key")})
+            reasons = [problems.get(at) for at in range(batch.num_rows)]
+            yield batch.append_column(REASON, pa.array(reasons, pa.string()))
+
+    return read
+
+
 def read_rows(batch: pyarrow.RecordBatch, shape: Shape) -> pyarrow.RecordBatch:
     """Read the values of one batch; see the top of this module."""
     import pyarrow as pa
@@ -89,15 +103,31 @@ def read_rows(batch: pyarrow.RecordBatch, shape: Shape) -> pyarrow.RecordBatch:
             reason if reason or _is_text(key) else "the key is not UTF-8"
             for key, reason in zip(batch.column("key").to_pylist(), reasons, strict=True)
         ]
+    declared = [pa.array(columns[at], arrow_type(column.type)) for at, column in enumerate(shape.declared)]
+    for at, problem in _folder_problems(batch, shape, declared).items():
+        reasons[at] = reasons[at] or problem
     why = pa.array(reasons, pa.string())
     kept = pc.if_else(pc.is_null(why), pa.scalar(None, values.type), values)
     arrays = [kept if name == "value" else batch.column(name) for name in batch.schema.names]
     names = list(batch.schema.names)
-    for at, column in enumerate(shape.declared):
-        arrays.append(pa.array(columns[at], arrow_type(column.type)))
-        names.append(f"{FIELD}{at}")
+    arrays += declared
+    names += [f"{FIELD}{at}" for at in range(len(declared))]
     arrays += [pa.array(rest, pa.map_(pa.string(), pa.string())), why]
     return pa.RecordBatch.from_arrays(arrays, names=[*names, RESCUED, REASON])
+
+
+def _folder_problems(
+    batch: pyarrow.RecordBatch, shape: Shape, declared: list[pyarrow.Array]
+) -> dict[int, str]:
+    folders = {name.lower() for name in shape.partition_by}
+    named = {
+        column.name: values
+        for column, values in zip(shape.declared, declared, strict=True)
+        if column.name.lower() in folders and column.type.name in ("string", "binary")
+    }
+    if shape.key_folder:
+        named[shape.key_folder] = batch.column("key")
+    return folder_problems(named)
 
 
 @lru_cache(maxsize=8)

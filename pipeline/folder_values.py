@@ -34,7 +34,7 @@ def folder_name(column: str, value: Any, kind: str = "") -> str:
     """Return the folder of the rows with a value in a partition column, as Spark names it.
 
     Of kind `timestamp` the value is in µs since 1970; a `float` is of 32 bits, and has as many digits as tell
-    it from the others of these.
+    it from the others of these; bytes are a text.  Raises: UnicodeDecodeError for bytes that are none.
     """
     text = "" if value is None else _text(value, kind)
     return f"{_escaped(column)}={_escaped(text) if text else NULL_FOLDER}"
@@ -50,6 +50,8 @@ def _text(value: Any, kind: str) -> str:
     match value:
         case bool():
             return str(value).lower()
+        case bytes():
+            return value.decode()
         case float():
             return repr(_shortest(value) if kind == "float" else value)
         case Decimal():

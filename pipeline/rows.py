@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
-from pipeline.arrow_rows import FIELD, REASON, RESCUED, Batches, row_reader
+from pipeline.arrow_rows import FIELD, REASON, RESCUED, Batches, raw_reader, row_reader
 from pipeline.columns import struct_json
 from pipeline.derivation import view_reader
 from pipeline.shape import SOURCE_NAMES, Shape
@@ -27,7 +27,7 @@ CARRIED = ("key", "value", "headers", "topic", "partition", "offset", "timestamp
 
 def parse(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
     """Add the declared columns and REASON to the records of Spark's Kafka source.  In mode raw every record
-    fits.  `topic` is the one that all records are of, if there is only one.
+    fits whose key need not name a folder.  `topic` is the one that all records are of, if there is only one.
 
     The name of a single topic is added afterwards.
     """
@@ -38,7 +38,9 @@ def parse(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
         records = mapped(records, chained(functions), _parsed_schema(records.schema, shape))
     if spared:
         records = records.withColumn("topic", F.lit(topic))
-    return records.withColumn(REASON, F.lit(None).cast("string")) if shape.mode == "raw" else records
+    if shape.mode == "raw" and not shape.key_folder:
+        records = records.withColumn(REASON, F.lit(None).cast("string"))
+    return records
 
 
 def sent(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
@@ -51,16 +53,18 @@ def sent(records: DataFrame, shape: Shape, topic: str = "") -> DataFrame:
 
 
 def readers(shape: Shape) -> list[Callable[[Batches], Batches]]:
-    """Return what Python workers do with the records, in order: nothing in mode raw without a view."""
+    """Return what Python workers do with the records, in order: in mode raw as a rule nothing."""
     view = [view_reader(shape.view, shape.view_columns)] if shape.view else []
-    return view if shape.mode == "raw" else [*view, row_reader(shape)]
+    if shape.mode == "raw":
+        return [*view, raw_reader(shape)] if shape.key_folder else view
+    return [*view, row_reader(shape)]
 
 
 def _parsed_schema(source: StructType, shape: Shape) -> StructType:
-    if shape.mode == "raw":
-        return source
-    declared = StructType.fromJson(struct_json(shape.declared))
     schema = StructType(list(source.fields))
+    if shape.mode == "raw":
+        return schema.add(REASON, StringType()) if shape.key_folder else schema
+    declared = StructType.fromJson(struct_json(shape.declared))
     for at, field in enumerate(declared.fields):
         schema.add(f"{FIELD}{at}", field.dataType)
     return schema.add(StructField(RESCUED, MapType(StringType(), StringType()))).add(REASON, StringType())

@@ -60,6 +60,13 @@ class Shape:
         return [name for name in self.partition_by if name in DERIVED and name not in landed]
 
     @property
+    def key_folder(self) -> str:
+        """The column of the record's key, if it is one of `partition_by`; else ""."""
+        name = self.prefix + "key"
+        folders = {folder.lower() for folder in self.partition_by}
+        return name if self.key_as == "string" and name.lower() in folders else ""
+
+    @property
     def coordinates(self) -> list[str]:
         """The columns taken from the record itself, without their prefix, in the order they land."""
         names = ["key"] if self.key_as != "none" else []

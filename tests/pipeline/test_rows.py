@@ -111,6 +111,17 @@ def test_raw_records_are_never_bad_and_stay_bytes(spark: Any) -> None:
     ]
 
 
+def test_a_raw_record_is_bad_whose_key_cannot_name_its_folder(spark: Any) -> None:
+    shape = lake_shape(schema={"mode": "raw", "key": "string"}, sink={"partition_by": ["key"]})
+    long = records(spark, [b"v", b"w"]).selectExpr(
+        "* except (key)", "if(offset = 0, repeat('k', 300), 'k') as name"
+    )
+    parsed = parse(long.selectExpr("* except (name)", "cast(name as binary) as key"), shape)
+    [good], [bad] = good_rows(parsed, shape).collect(), bad_rows(parsed).collect()
+    assert (good.key, good.value, bad.value) == ("k", bytearray(b"w"), bytearray(b"v"))
+    assert bad.reason == "column key names a folder of 304 bytes, and 255 are the most"
+
+
 def test_headers_land_where_asked(spark: Any) -> None:
     shape = lake_shape(schema={"headers": True})
     with_headers = records(spark, [b"v"]).selectExpr(
