@@ -17,27 +17,47 @@ CACHED_LENGTH_MAX: Final = 256
 """The longest ids of which many are remembered with their partition: 65,536 of the 32,767 characters that
 clients may send would take 2 GB."""
 
+LONG_IDS_KEPT: Final = 16
+"""The longer ones of which the hash is remembered: one request asks several times, and each takes 2 ms."""
+
+_BITS: Final = 0xFFFFFFFF
+
 
 def partition_for(group_id: str, partition_count: int) -> int:
     """Return the partition of __consumer_offsets that holds a group: Java's hash of its id, modulo."""
     if len(group_id) > CACHED_LENGTH_MAX:
-        # One request asks several times, and each time takes 2 ms.
-        return _long_partition_for(group_id, partition_count)
+        return _partition_of(_long_hash(group_id), partition_count)
     return _known_partition_for(group_id, partition_count)
 
 
-def _partition_for(group_id: str, partition_count: int) -> int:
-    found = 0
-    units = group_id.encode("utf-16-be", "surrogatepass")
+def partition_for_part(group_id: str, part: str, partition_count: int) -> int:
+    """Return `partition_for(group_id + part)`; the hash of a long id is made once for all of its parts."""
+    if len(group_id) > CACHED_LENGTH_MAX:
+        return _partition_of(_java_hash(part, _long_hash(group_id)), partition_count)
+    return partition_for(group_id + part, partition_count)
+
+
+def _java_hash(text: str, before: int = 0) -> int:
+    """Return Java's hash of a text, as an unsigned number; `before` is that of what stands before it."""
+    found = before
+    units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
-        found = (31 * found + (high << 8 | low)) & 0xFFFFFFFF
+        found = (31 * found + (high << 8 | low)) & _BITS
+    return found
+
+
+def _partition_of(found: int, partition_count: int) -> int:
     if found == 1 << 31:  # Java has no positive 2^31; Kafka's abs makes it 0.
         return 0
     return (found if found < 1 << 31 else (1 << 32) - found) % partition_count
 
 
-_known_partition_for = lru_cache(maxsize=65_536)(_partition_for)
-_long_partition_for = lru_cache(maxsize=16)(_partition_for)
+_long_hash = lru_cache(maxsize=LONG_IDS_KEPT)(_java_hash)
+
+
+@lru_cache(maxsize=65_536)
+def _known_partition_for(group_id: str, partition_count: int) -> int:
+    return _partition_of(_java_hash(group_id), partition_count)
 
 
 _SHARE_TYPES = range(10, 16)

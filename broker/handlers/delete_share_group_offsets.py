@@ -15,6 +15,7 @@ from uuid import UUID
 from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.shares import Shares as Shares
 from broker.loop.call import PARKED, Call, Parked
+from broker.loop.slices import Pace, WaitingSteps, begun
 from groups.errors import GroupError
 from groups.share.service import ShareService as ShareService
 from groups.share.share_group import ShareGroup
@@ -32,8 +33,15 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, call: Call[DeleteShareGroupOffsetsRequest]
-) -> DeleteShareGroupOffsetsResponse | Parked:
+) -> DeleteShareGroupOffsetsResponse | Parked | WaitingSteps:
     """Delete the states of an empty group in these topics."""
+    answer: DeleteShareGroupOffsetsResponse | Parked | WaitingSteps = begun(_answer(broker, call))
+    return answer
+
+
+def _answer(broker: Broker, call: Call[DeleteShareGroupOffsetsRequest]) -> WaitingSteps:
+    group_id, pace = call.request.group_id, Pace()
+    responses: list[DeleteShareGroupOffsetsResponseTopic] = []
     answers: dict[UUID, DeleteShareGroupOffsetsResponseTopic] = {}
 
     def told(code: ErrorCode) -> None:
@@ -44,11 +52,16 @@ def handle(
 
     try:
         with broker.groups.step(call.received_ms) as coordinator:
-            share = coordinator.share(call.received_ms)
-            group = share.empty_group(call.request.group_id)
-            responses = [_answer(broker, group, topic.topic_name) for topic in call.request.topics]
-            answers = {answer.topic_id: answer for answer in responses if not answer.error_code}
-            share.delete_progress(call.request.group_id, list(answers), told)
+            group = coordinator.share(call.received_ms).empty_group(group_id)
+        for topic in call.request.topics:
+            responses.append(_of_topic(broker, group, topic.topic_name))
+            if not responses[-1].error_code:
+                answers[responses[-1].topic_id] = responses[-1]
+            if pace.due():
+                yield None
+        now_ms = broker.clock.turn_ms
+        with broker.groups.step(now_ms) as coordinator:
+            coordinator.share(now_ms).delete_progress(group_id, list(answers), told)
     except GroupError as error:
         return DeleteShareGroupOffsetsResponse(
             error_code=error.code, error_message=error.message, responses=[]
@@ -56,7 +69,7 @@ def handle(
     return PARKED
 
 
-def _answer(broker: Broker, group: ShareGroup, name: str) -> DeleteShareGroupOffsetsResponseTopic:
+def _of_topic(broker: Broker, group: ShareGroup, name: str) -> DeleteShareGroupOffsetsResponseTopic:
     topic = broker.catalogue.find(name)
     if topic is not None and topic.topic_id in group.initialized:
         return DeleteShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic.topic_id)

@@ -103,7 +103,8 @@ def _leave_topics(
     if group.initialized.keys().isdisjoint(topic_ids):
         done(ErrorCode.NONE)
         return
-    kept = {topic_id: topic for topic_id, topic in group.initialized.items() if topic_id not in topic_ids}
+    left = frozenset(topic_ids)
+    kept = {topic_id: topic for topic_id, topic in group.initialized.items() if topic_id not in left}
     with GroupChanges(membership.table, group.group_id) as changes:
         changes.on_undo(group.make_stale)
         changes.put(ShareStatesKey(group.group_id), kept or None)

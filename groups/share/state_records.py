@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from groups.effects import EncodedRecord
-from groups.record_keys import partition_for
+from groups.record_keys import partition_for_part
 from groups.share.record_range import StoredRange
 from groups.share.record_schemas import ShareSnapshotValue, ShareStateKey, ShareUpdateValue, StateBatch
 from groups.share.states import RecordState
@@ -70,7 +70,7 @@ def state_partition(key: ShareKey, partition_count: int) -> int:
 
     Source: Kafka's SharePartitionKey.asCoordinatorKey, hashed as the ids of groups are.
     """
-    return partition_for(f"{key.group_id}:{kafka_id(key.topic_id)}:{key.partition}", partition_count)
+    return partition_for_part(key.group_id, f":{kafka_id(key.topic_id)}:{key.partition}", partition_count)
 
 
 def kafka_id(topic_id: UUID) -> str:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.config.config_keys import CANDIDATES_MAX, ConfigError, ConfigType, Key, Value, nearest, text_of
+from broker.config.config_keys import COMPARED_MAX, ConfigError, ConfigType, Key, Value, nearest, text_of
 
 
 def key(type_: ConfigType, default: Value = None, **rest: Any) -> Key:
@@ -183,7 +183,13 @@ def test_names_of_another_length_are_not_compared_and_the_rest_only_once(
     assert nearest("x" * 32_000, known) == ""
     for _ in range(1_000):
         assert nearest("topic-0000l", known) != ""
-    assert compared == [0, CANDIDATES_MAX]
+    assert compared == [COMPARED_MAX]
+
+
+def test_a_misspelt_name_is_found_among_all_keys_without_a_comparison_with_each() -> None:
+    known = [f"kawal.part{number}.of.{other}" for number in range(20) for other in ("bytes", "ms", "max")]
+    for name in known:
+        assert nearest(name.replace("part", "pratt"), known) == name
 
 
 @given(st.text("abc.", max_size=12), st.lists(st.text("abc.", max_size=12), max_size=8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from broker.loop.slices import ITEMS_PER_STEP
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
@@ -38,3 +39,21 @@ def test_a_group_with_members_and_one_that_does_not_exist_stay() -> None:
     jobs.member("m1")
     assert delete(jobs, "jobs").error_code == ErrorCode.NON_EMPTY_GROUP
     assert delete(jobs, "jobs", group_id="other").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_very_many_topics_are_looked_for_in_slices() -> None:
+    jobs = Jobs()
+    jobs.member("m1").beat(epoch=-1)
+    names = [*(f"other{number}" for number in range(40 * ITEMS_PER_STEP)), "jobs"]
+    topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in names]
+    client = jobs.gateway.client()
+    client.send(DeleteShareGroupOffsetsRequest(group_id="g", topics=topics), 0)
+    steps = 0
+    while jobs.gateway.broker.scheduler.pending:
+        jobs.gateway.broker.scheduler.run()
+        steps += 1
+    assert steps >= 10
+    jobs.gateway.settle()
+    (answer,) = client.answers()
+    codes = [topic.error_code for topic in answer.responses]
+    assert codes == [*[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 40 * ITEMS_PER_STEP, 0]

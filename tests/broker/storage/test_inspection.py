@@ -168,6 +168,14 @@ def test_of_compressed_batches_smaller_ones_take_long_as_they_may_open_to_much(
     )
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize(("size", "is_long"), [(1_000, False), (INSPECTED_BYTES_MAX + 1, True)])
+def test_a_small_batch_takes_long_that_opens_to_much(codec: Codec, size: int, is_long: bool) -> None:
+    data = of(bytes(size), codec=codec)
+    assert len(data) <= PACKED_BYTES_MAX
+    assert takes_long(data) is is_long
+
+
 @pytest.mark.parametrize("data", [None, b"", bytes(60)])
 @pytest.mark.usefixtures("client")
 def test_what_is_no_batch_takes_no_time(gateway: Gateway, data: bytes | None) -> None:
