@@ -219,6 +219,18 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "::test_a_partition_whose_producers_all_have_transactions_is_not_searched_for_one_without",
         "load:producers-wide",
     ),
+    "transactions with very many partitions": (
+        f"{BROKER}/coordinators/test_enlistment.py"
+        "::test_the_batches_of_a_wide_request_are_asked_about_in_slices",
+        f"{BROKER}/coordinators/test_enlistment.py"
+        "::test_more_batches_than_a_transaction_may_have_are_all_refused_unasked",
+        f"{GROUPS}/transactions/test_enlisting.py"
+        "::test_a_transaction_that_would_have_too_many_partitions_stays_as_it_is",
+        f"{WAL}/test_producers_memory.py"
+        "::test_streams_with_transactions_are_looked_through_and_captured_in_steps",
+        "load:enlisted-wide",
+        "load:aborted-wide",
+    ),
     "named producers of very many partitions": (
         f"{BROKER}/storage/test_deduplication.py"
         "::test_producers_of_ever_more_names_in_many_partitions_take_no_more_memory_than_they_may",
@@ -347,6 +359,8 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "::test_many_streams_with_producers_are_asked_in_steps_where_too_many_frames_came",
         f"{BROKER}/view_topics/test_vnode_tail_wide.py"
         "::test_of_very_many_undecided_streams_only_some_are_looked_up_in_their_frames",
+        f"{BROKER}/view_topics/test_vnode_tail_wide.py"
+        "::test_the_first_look_at_very_many_undecided_streams_takes_steps_and_shows_nothing_before_its_end",
         f"{WAL}/test_versions.py::test_to_find_the_newest_frame_of_a_log_of_many_streams_one_is_asked_about",
     ),
     "lookups by time on a cold disk": (

@@ -1,4 +1,4 @@
-"""The producer table for the checkpoint: captured at once, turned into columns in another thread.
+"""The producer table for the checkpoint: captured in slices, turned into columns in another thread.
 
     snapshot := counts columns                       little endian, like all of our own bytes
     counts   := format:u32 streams:u32 producers:u32 aborted:u32 state_bytes:u64
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice, pairwise
 
@@ -25,7 +26,7 @@ _COUNTS = struct.Struct("<IIIIQ")
 _STREAM_TYPES, _PRODUCER_TYPES, _ABORTED_TYPES = "QII", "qH", "qqqq"
 assert [array(code).itemsize for code in "QqIH"] == [8, 8, 4, 2], "the columns have fixed widths"
 
-AbortedColumns = tuple["array[int]", ...]
+_ABORTED_FIELDS = len(_ABORTED_TYPES)
 
 
 @dataclass(slots=True)
@@ -35,26 +36,33 @@ class ProducerSnapshot:
     stream_ids: list[int] = field(default_factory=list)
     states: list[dict[int, bytes]] = field(default_factory=list)
     """Per stream, the packed state of each producer, the latest writer last."""
-    aborted: dict[int, AbortedColumns] = field(default_factory=dict)
-    """The aborted transactions of the streams that have some, as columns."""
+    aborted: dict[int, array[int]] = field(default_factory=dict)
+    """The aborted transactions of the streams that have some, four numbers each (`wal.transactions`)."""
 
 
 def encode(snapshot: ProducerSnapshot) -> bytes:
     """Return the bytes of a snapshot; it touches nothing else, so it may run beside the loop."""
-    none = tuple(array(code) for code in _ABORTED_TYPES)
+    none = array("q")
     aborted = [snapshot.aborted.get(stream_id, none) for stream_id in snapshot.stream_ids]
     values = list(chain.from_iterable(map(dict.values, snapshot.states)))
     columns = [
         array("Q", snapshot.stream_ids),
         array("I", map(len, snapshot.states)),
-        array("I", [len(columns[0]) for columns in aborted]),
+        array("I", [len(rows) // _ABORTED_FIELDS for rows in aborted]),
         array("q", chain.from_iterable(snapshot.states)),
         array("H", map(len, values)),
-        *(array("q", chain.from_iterable(column)) for column in zip(*aborted, strict=True)),
+        *(_column(snapshot.aborted.values(), place) for place in range(_ABORTED_FIELDS)),
     ]
     states = b"".join(values)
     counts = _COUNTS.pack(_FORMAT, len(aborted), len(values), sum(columns[2]), len(states))
     return b"".join((counts, *columns, states))
+
+
+def _column(aborted: Iterable[array[int]], place: int) -> array[int]:
+    found = array("q")
+    for rows in aborted:
+        found.extend(rows[place::_ABORTED_FIELDS])
+    return found
 
 
 def decode(data: bytes | memoryview) -> ProducerSnapshot:
@@ -103,8 +111,15 @@ def _assemble(columns: list[array[int]], states: bytes) -> ProducerSnapshot:
         stream_ids.tolist(),
         [dict(islice(producers, count)) for count in producer_counts],
         {
-            stream_id: tuple(column[row : row + count] for column in aborted)
+            stream_id: _rows([column[row : row + count] for column in aborted])
             for stream_id, row, count in zip(stream_ids, rows, aborted_counts, strict=False)
             if count
         },
     )
+
+
+def _rows(columns: list[array[int]]) -> array[int]:
+    rows = array("q", bytes(columns[0].itemsize * len(columns[0]) * _ABORTED_FIELDS))
+    for place, column in enumerate(columns):
+        rows[place::_ABORTED_FIELDS] = column
+    return rows

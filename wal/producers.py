@@ -8,9 +8,11 @@ written today does not expire its producer at once. The rules for one stream are
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING
 
 from wal.format import BATCH_PREFIX, BatchPrefix
+from wal.producer_changes import Change, undone_in
 from wal.producer_errors import (
     CoordinatorFenced,
     InvalidProducerEpoch,
@@ -77,19 +79,13 @@ NEARLY_FULL = 0.9
 LOOKED_AT_MAX = 20
 """The streams that one append looks at to make room: one or two of them have a producer to be forgotten."""
 
+STREAMS_PER_STEP = 500
+"""The streams that are looked at between two looks at the time, where all are gone through."""
+
 _NOBODY = StreamProducers()
 
 HEAD_BYTES = 128
 """The most that `Producers.replay` needs of a batch: the prefix, and the whole of a control batch."""
-
-
-class _Change(NamedTuple):
-    """The data to undo one change: the state before it, and the marker that was appended, if it was one."""
-
-    stream_id: int
-    producer_id: int
-    before: bytes | None
-    marker_offset: int = NO_OFFSET
 
 
 class Producers:
@@ -109,7 +105,7 @@ class Producers:
         self.expiration_ms = expiration_ms
         self.producers_per_stream_max = producers_per_stream_max
         self._streams: dict[int, StreamProducers] = {}
-        self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
+        self._changes: deque[Change] = deque()  # the changes that are not durable, oldest first
         self._durable_token = 0
         # The same streams in a row, and how far each of two has come on its way round them.
         self._row = StreamRow(self._streams)
@@ -121,6 +117,8 @@ class Producers:
         self._count = 0
         # The streams that may have a transaction open or ending.  Others are left out when it is asked about.
         self._undecided: dict[int, None] = {}
+        self.counts_at_once = True
+        """Whether what is durable is also in the high watermark: not with durability `remote`."""
         self.forgotten = 0
         """The producers that were forgotten for lack of memory so far."""
 
@@ -129,6 +127,7 @@ class Producers:
         self.expiration_ms = options.producer_expiry_ms
         self.producers_per_stream_max = options.producers_per_stream_max
         self.bytes_max = options.producers_bytes_max
+        self.counts_at_once = options.durability != "remote"
 
     @property
     def token(self) -> int:
@@ -161,21 +160,21 @@ class Producers:
         return list(self._streams)
 
     def undecided_streams(self) -> list[int]:
-        """Return the streams with a transaction that is open, or whose marker is not durable yet."""
-        found = []
-        for stream_id in list(self._undecided):
+        """Return the streams that may have a transaction that is open, or whose marker is not durable yet."""
+        return list(self._undecided)
+
+    def hanging_streams(self, since_ms: int) -> Generator[None, None, int]:
+        """Return in steps how many streams have a transaction open, and nothing was written since then."""
+        count = 0
+        for number, stream_id in enumerate(self.undecided_streams(), 1):
             stream = self._streams.get(stream_id)
             if stream is not None and stream.transactions is not None and stream.transactions.is_undecided:
-                found.append(stream_id)
+                count += stream.has_idle_transaction(since_ms)
             else:
-                del self._undecided[stream_id]
-        return found
-
-    def hanging_streams(self, since_ms: int) -> int:
-        """Return the number of streams with an open transaction in which nothing was written since then."""
-        return sum(
-            self._streams[stream_id].has_idle_transaction(since_ms) for stream_id in self.undecided_streams()
-        )
+                self._undecided.pop(stream_id, None)
+            if not number % STREAMS_PER_STEP:
+                yield
+        return count
 
     def appended(
         self, stream_id: int, stamp: ProducerStamp, *, base_offset: int, timestamp_ms: int, now_ms: int
@@ -229,7 +228,7 @@ class Producers:
         """Record a marker appended at `offset`; one that ends nothing still raises the epoch."""
         stream = self._have(stream_id)
         before = stream.states.get(marker.producer_id)
-        self._changes.append(_Change(stream_id, marker.producer_id, before, offset))
+        self._changes.append(Change(stream_id, marker.producer_id, before, offset))
         if stream.transactions is not None:
             stream.transactions.end(marker.producer_id, marker_offset=offset, is_commit=marker.is_commit)
         self._put(stream_id, stream, marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
@@ -260,8 +259,12 @@ class Producers:
         """Mark everything before `token` as durable; it will not be taken back."""
         assert token <= self.token, f"token {token} is ahead of {self.token}"
         while self._durable_token < token:
-            self._changes.popleft()
+            change = self._changes.popleft()
             self._durable_token += 1
+            if change.marker_offset != NO_OFFSET and self.counts_at_once:
+                stream = self._streams.get(change.stream_id)
+                if stream is not None and stream.settled(change.marker_offset):
+                    self._undecided.pop(change.stream_id, None)
 
     def revert(self) -> None:
         """Take back everything that is not durable, newest first."""
@@ -312,23 +315,31 @@ class Producers:
         return expired
 
     def snapshot(self) -> ProducerSnapshot:
-        """Return the durable part of all this, for the checkpoint; later changes do not affect it.
+        """Return the durable part of all this; later changes do not affect it."""
+        snapshot = ProducerSnapshot()
+        self.capture(self.streams(), snapshot)
+        return snapshot
 
-        The tables are shared, not copied, until their next change: about 0.1 µs per stream.
+    def capture(self, stream_ids: Sequence[int], snapshot: ProducerSnapshot) -> None:
+        """Add the durable part of what some streams have, if they are still there, to a snapshot.
+
+        The tables are shared, not copied, until their next change: about 0.4 µs per stream.
         """
-        snapshot = ProducerSnapshot(list(self._streams))
-        undone, markers = self._undone()
-        for stream_id, stream in self._streams.items():
+        undone, markers = undone_in(frozenset(stream_ids), self._changes)
+        for stream_id in stream_ids:
+            stream = self._streams.get(stream_id)
+            if stream is None:
+                continue
             states = stream.share_states()
             if stream_id in undone:
                 older = {**states, **undone[stream_id]}
                 states = {producer_id: state for producer_id, state in older.items() if state is not None}
+            snapshot.stream_ids.append(stream_id)
             snapshot.states.append(states)
             if stream.transactions is not None:
-                aborted = stream.transactions.aborted_columns(markers.get(stream_id))
-                if aborted[0]:
+                aborted = stream.transactions.aborted_rows(markers.get(stream_id))
+                if aborted:
                     snapshot.aborted[stream_id] = aborted
-        return snapshot
 
     def restore(self, snapshot: ProducerSnapshot) -> None:
         """Replace everything with a snapshot."""
@@ -345,16 +356,6 @@ class Producers:
                 self._undecided[stream_id] = None
         self._count = sum(map(len, snapshot.states))
 
-    def _undone(self) -> tuple[dict[int, dict[int, bytes | None]], dict[int, int]]:
-        """Return per stream the durable states of changed producers, and the first undurable marker."""
-        states: dict[int, dict[int, bytes | None]] = {}
-        markers: dict[int, int] = {}
-        for change in reversed(self._changes):
-            states.setdefault(change.stream_id, {})[change.producer_id] = change.before
-            if change.marker_offset != NO_OFFSET:
-                markers[change.stream_id] = change.marker_offset
-        return states, markers
-
     def _have(self, stream_id: int) -> StreamProducers:
         stream = self._streams.get(stream_id)
         if stream is None:
@@ -363,7 +364,7 @@ class Producers:
         return stream
 
     def _change(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:
-        self._changes.append(_Change(stream_id, producer_id, stream.states.get(producer_id)))
+        self._changes.append(Change(stream_id, producer_id, stream.states.get(producer_id)))
         self._put(stream_id, stream, producer_id, state)
 
     def _put(self, stream_id: int, stream: StreamProducers, producer_id: int, state: bytes | None) -> None:

@@ -92,8 +92,8 @@ class LogReading(TimeReading):
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)
 
-    def hanging_streams(self, since_ms: int) -> int:
-        """Return the number of streams with a transaction open in which nothing was written since then."""
+    def hanging_streams(self, since_ms: int) -> Generator[None, None, int]:
+        """Return in steps how many streams have a transaction open, and nothing was written since then."""
         return self._state.producers.hanging_streams(since_ms)
 
     def largest_producer_id(self, below: int) -> int:
@@ -264,7 +264,7 @@ class LogReading(TimeReading):
         return offset_at_version(self._state, stream, version) if stream is not None else 0
 
     def undecided_streams(self) -> list[int]:
-        """Return the streams with a transaction that is open, or whose marker is not durable yet."""
+        """Return the streams that may have a transaction that is open, or whose marker is not durable yet."""
         return self._state.producers.undecided_streams()
 
     def streams_with_producers(self) -> list[int]:

@@ -14,6 +14,7 @@ from wal.checkpoint import (
 )
 from wal.index_parts import Part, take_part
 from wal.ledger_snapshot import CountedStream, Table
+from wal.producer_snapshot import ProducerSnapshot
 from wal.segment import Segment, Totals, part_path, segment_name
 from wal.state import LogState
 from wal.stream import Stream
@@ -29,7 +30,7 @@ class Capture:
     Streams of later slices are captured in a later state. That is harmless: the captured state is durable by
     then, and replay begins at the frame where the capture began and skips batches that a stream already
     contains. The same is true of a stream and its copies: replay learns of later copies from the meta entry
-    that makes them count.
+    that makes them count; and of producers, whose streams are captured after those of the log.
     """
 
     def __init__(self, state: LogState, *, generation: int, clean: bool) -> None:
@@ -57,9 +58,19 @@ class Capture:
         self._epochs: list[tuple[int, int, int]] = []
         self._compactions: list[tuple[int, int, int]] = []
         self._counted: list[CountedStream] = []
+        self._producers_todo = state.producers.streams()
+        self._producers = ProducerSnapshot()
 
     def step(self) -> bool:
         """Capture a slice; return whether it was the last one."""
+        if self._todo:
+            self._capture_streams()
+        else:
+            self._state.producers.capture(self._producers_todo[-STREAMS_PER_STEP:], self._producers)
+            del self._producers_todo[-STREAMS_PER_STEP:]
+        return not (self._todo or self._producers_todo)
+
+    def _capture_streams(self) -> None:
         streams = [stream for stream in self._todo[-STREAMS_PER_STEP:] if not stream.forgotten]
         del self._todo[-STREAMS_PER_STEP:]
         ids, ends, starts, sizes, timestamps, offsets = self._columns
@@ -76,12 +87,12 @@ class Capture:
                 self._epochs += [(stream.stream_id, epoch, start) for epoch, start in stream.epochs]
             if stream.copies_id:
                 self._compactions.append((stream.stream_id, stream.clean_end, stream.copies_id))
-        return not self._todo
 
     def finish(self) -> Checkpoint:
         """Return the checkpoint, after the last step."""
         state = self._state
         assert not self._todo
+        assert not self._producers_todo
         return Checkpoint(
             log_number=log_number(state.directory),
             generation=self._generation,
@@ -95,7 +106,7 @@ class Capture:
             epochs=table_of(EPOCH_COLUMNS, self._epochs),
             compactions=table_of(COMPACTION_COLUMNS, self._compactions),
             counted=self._counted,
-            producers=state.producers.snapshot(),
+            producers=self._producers,
             named=state.named.snapshot(),
         )
 

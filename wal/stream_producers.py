@@ -149,7 +149,7 @@ class StreamProducers:
         for producer_id, state in self.states.items():
             first_offset = _STATE.unpack_from(state)[3]
             if first_offset != NO_OFFSET:
-                self.have_transactions().open[producer_id] = first_offset
+                self.have_transactions().begin(producer_id, first_offset)
 
     def check(self, stamp: ProducerStamp) -> New | Duplicate:
         """Return whether the batch is to be appended or is already stored.
@@ -294,15 +294,25 @@ class StreamProducers:
             self.states[producer_id] = state
             first_offset = _STATE.unpack_from(state)[3]
         if first_offset != NO_OFFSET:
-            self.have_transactions().open[producer_id] = first_offset
+            self.have_transactions().begin(producer_id, first_offset)
         elif self.transactions is not None:
-            self.transactions.open.pop(producer_id, None)
+            self.transactions.forget(producer_id)
 
     def have_transactions(self) -> StreamTransactions:
         """Return the stream's transactions; make them when there are none."""
         if self.transactions is None:
             self.transactions = StreamTransactions()
         return self.transactions
+
+    def settled(self, marker_offset: int) -> bool:
+        """Note that a marker is durable and counted; return whether all transactions are decided by now."""
+        if self.transactions is None:
+            return True
+        self.transactions.settled(marker_offset)
+        if self.transactions.is_empty():
+            self.transactions = None
+            return True
+        return not self.transactions.is_undecided
 
     def maybe_idle_longest(self) -> int | None:
         """Return the producer idle longest that has no transaction open, as far as it is found at once.

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from wal.format import BATCH_PREFIX
@@ -46,9 +48,14 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-ENDING_MAX = 1_000
-"""The ended transactions remembered one by one.  Where nothing reads, nothing asks which of them are durable,
-and there would be one more with each transaction for ever."""
+_FIELDS = len(AbortedTransaction._fields)
+_LAST_OFFSET = AbortedTransaction._fields.index("last_offset")
+
+ENDING_MAX = 16
+"""The ended transactions remembered one by one, where it is not told which of them are durable.  If nothing
+asks for the last stable offset there would be one more with each transaction, for ever."""
+
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class _Ended(NamedTuple):
@@ -61,96 +68,135 @@ class _Ended(NamedTuple):
 class StreamTransactions:
     """Open, ending and aborted transactions of one stream."""
 
-    __slots__ = ("_aborted", "_ending", "open")
+    __slots__ = ("_aborted", "_ending", "_open")
 
     def __init__(self) -> None:
-        self.open: dict[int, int] = {}  # producer id -> first offset
-        self._ending: list[_Ended] = []  # their markers are appended but may not be durable yet
-        # The fields of AbortedTransaction as columns, 32 bytes an entry.
-        self._aborted: tuple[array[int], ...] = tuple(array("q") for _ in AbortedTransaction._fields)
+        # Containers are made when they are needed: there may be 190,000 streams with a transaction each.
+        self._open: dict[int, int] | None = None  # producer id -> first offset
+        self._ending: list[_Ended] | None = None  # their markers are appended but may not be durable yet
+        # The fields of AbortedTransaction one after the other, 32 bytes an entry; most streams have none.
+        self._aborted: array[int] | None = None
+
+    @property
+    def open(self) -> Mapping[int, int]:
+        """The first offset of each open transaction, by producer id."""
+        return self._open or _NONE
+
+    def begin(self, producer_id: int, first_offset: int) -> None:
+        """Open a transaction, or open it again."""
+        if self._open is None:
+            self._open = {}
+        self._open[producer_id] = first_offset
+
+    def forget(self, producer_id: int) -> None:
+        """Let a producer have no open transaction, without an end."""
+        if self._open is not None and self._open.pop(producer_id, None) is not None and not self._open:
+            self._open = None
 
     def end(self, producer_id: int, *, marker_offset: int, is_commit: bool) -> bool:
         """Close the producer's transaction with a marker; return False when it had none here."""
-        first_offset = self.open.pop(producer_id, None)
+        first_offset = self.open.get(producer_id)
         if first_offset is None:
             return False
+        self.forget(producer_id)
+        if self._ending is None:
+            self._ending = []
         self._ending.append(_Ended(marker_offset, first_offset))
         if len(self._ending) > ENDING_MAX:
-            self._join_older()
+            self._ending = _joined(self._ending)
         if not is_commit:
             stable = min(self.open.values(), default=marker_offset + 1)
-            entry = AbortedTransaction(producer_id, first_offset, marker_offset, stable)
-            for column, value in zip(self._aborted, entry, strict=True):
-                column.append(value)
+            if self._aborted is None:
+                self._aborted = array("q")
+            self._aborted.extend(AbortedTransaction(producer_id, first_offset, marker_offset, stable))
         return True
 
-    def _join_older(self) -> None:
-        """Let the older half of those that have ended stand for one: it counts as durable with the last."""
-        older = self._ending[: ENDING_MAX // 2]
-        first_offset = min(ended.first_offset for ended in older)
-        self._ending[: len(older)] = [_Ended(older[-1].marker_offset, first_offset, is_joined=True)]
-
     def undo_end(self, marker_offset: int) -> None:
-        """Undo the newest marker except for reopening: the caller restores `open`."""
-        newest = self._ending[-1] if self._ending else None
-        if newest is not None and newest.is_joined and newest.marker_offset >= marker_offset:
-            self._ending[-1] = newest._replace(marker_offset=marker_offset - 1)
-        elif newest is not None and newest.marker_offset == marker_offset:
-            self._ending.pop()
-        last_offsets = self._aborted[2]
-        if last_offsets and last_offsets[-1] == marker_offset:
-            for column in self._aborted:
-                column.pop()
+        """Undo the newest marker except for reopening: the caller begins it again."""
+        if self._ending:
+            newest = self._ending[-1]
+            if newest.is_joined and newest.marker_offset >= marker_offset:
+                self._ending[-1] = newest._replace(marker_offset=marker_offset - 1)
+            elif newest.marker_offset == marker_offset:
+                self._ending.pop()
+        if self._aborted and self._aborted[_LAST_OFFSET - _FIELDS] == marker_offset:
+            del self._aborted[-_FIELDS:]
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return the offset below which every transaction is durably decided; at most the high watermark."""
-        durable = 0
-        while durable < len(self._ending) and self._ending[durable].marker_offset < high_watermark:
-            durable += 1
-        del self._ending[:durable]
+        self.settled(high_watermark - 1)
         stable = min(self.open.values(), default=high_watermark)
-        for ended in self._ending:
+        for ended in self._ending or ():
             stable = min(stable, ended.first_offset)
         return min(stable, high_watermark)
+
+    def settled(self, last_offset: int) -> None:
+        """Note that the markers up to an offset are durable, and counted in the high watermark."""
+        if self._ending is None:
+            return
+        durable = 0
+        while durable < len(self._ending) and self._ending[durable].marker_offset <= last_offset:
+            durable += 1
+        del self._ending[:durable]
+        if not self._ending:
+            self._ending = None
 
     @property
     def is_undecided(self) -> bool:
         """Whether a transaction is open, or ended with a marker that may not be durable."""
-        return bool(self.open or self._ending)
+        return bool(self._open or self._ending)
 
-    def aborted_columns(self, before_offset: int | None = None) -> tuple[array[int], ...]:
-        """Return a copy of the index up to the marker at `before_offset`, as columns, oldest marker first."""
-        last_offsets = self._aborted[2]
-        count = len(last_offsets) if before_offset is None else bisect_left(last_offsets, before_offset)
-        return tuple(column[:count] for column in self._aborted)
+    def aborted_rows(self, before_offset: int | None = None) -> array[int] | None:
+        """Return a copy of the index up to the marker at `before_offset`, oldest marker first.
 
-    def set_aborted(self, columns: tuple[array[int], ...]) -> None:
-        """Restore an index from `aborted_columns`."""
-        self._aborted = tuple(column[:] for column in columns)
+        An entry is four numbers, the fields of AbortedTransaction; None: there is none.
+        """
+        if not self._aborted:
+            return None
+        if before_offset is None:
+            return self._aborted[:]
+        return self._aborted[: _FIELDS * self._count_before(before_offset)] or None
+
+    def set_aborted(self, rows: array[int]) -> None:
+        """Restore an index from `aborted_rows`."""
+        self._aborted = rows[:]
 
     def aborted_between(self, from_offset: int, up_to_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions with records in [`from_offset`, `up_to_offset`), by first offset.
 
         Clients rely on that order.
         """
-        _, first_offsets, last_offsets, stable_offsets = self._aborted
+        rows = self._aborted or ()
         found = []
-        for row in range(bisect_left(last_offsets, from_offset), len(last_offsets)):
-            if first_offsets[row] < up_to_offset:
-                found.append(AbortedTransaction(*(column[row] for column in self._aborted)))
-            if stable_offsets[row] >= up_to_offset:
+        for place in range(_FIELDS * self._count_before(from_offset), len(rows), _FIELDS):
+            entry = AbortedTransaction(*rows[place : place + _FIELDS])
+            if entry.first_offset < up_to_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= up_to_offset:
                 break
         return sorted(found, key=lambda transaction: transaction.first_offset)
 
     def forget_before(self, log_start: int) -> None:
         """Drop the entries whose records are all deleted."""
-        count = bisect_left(self._aborted[2], log_start)
-        for column in self._aborted:
-            del column[:count]
+        if self._aborted is not None:
+            del self._aborted[: _FIELDS * self._count_before(log_start)]
+
+    def _count_before(self, offset: int) -> int:
+        """Return the number of entries whose markers are before an offset."""
+        rows = self._aborted or ()
+        count = len(rows) // _FIELDS
+        return bisect_left(range(count), offset, key=lambda row: rows[_FIELDS * row + _LAST_OFFSET])
 
     def is_empty(self) -> bool:
         """Return whether there is nothing to remember."""
-        return not (self.open or self._ending or self._aborted[0])
+        return not (self._open or self._ending or self._aborted)
+
+
+def _joined(ending: list[_Ended]) -> list[_Ended]:
+    """Let the older half of those that have ended stand for one: it counts as durable with the last."""
+    older, newer = ending[: ENDING_MAX // 2], ending[ENDING_MAX // 2 :]
+    first_offset = min(ended.first_offset for ended in older)
+    return [_Ended(older[-1].marker_offset, first_offset, is_joined=True), *newer]
 
 
 def read_marker(batch: bytes | memoryview, *, producer_id: int, epoch: int) -> TransactionMarker | None:

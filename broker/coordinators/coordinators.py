@@ -89,6 +89,11 @@ class NodeCoordinators:
         """The monotonic time of the present turn."""
         return self._loop.clock.turn_ms
 
+    @property
+    def transaction_max_partitions(self) -> int:
+        """The most partitions of a transaction."""
+        return self._metadata.live_config.current.kawal_transaction_max_partitions
+
     def _load(self) -> WaitingSteps:
         """Begin to load the coordinators that have state; a thread imports them, which takes 0.1 s."""
         known = self._metadata.catalogue.by_name

@@ -12,11 +12,11 @@ Source: KIP-890; Kafka 4.3's AddPartitionsToTxnManager and ReplicaManager.handle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.errors import RequestError
-from broker.loop.slices import Until, outcome_of
+from broker.loop.slices import Pace, Steps, Until, WaitingSteps, chunks, emptied, outcome_of
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV1, TV2, TopicPartition
 from protocol.error_codes import ErrorCode
@@ -32,6 +32,9 @@ ABORTABLE_SINCE: Final = 11
 
 ENLISTS_SINCE: Final = 12
 """The first version of Produce that enlists its partitions."""
+
+BATCHES_PER_STEP: Final = 100
+"""The batches that are looked at between two looks at the time: about 0.3 ms."""
 
 _TRY_AGAIN: Final = frozenset(
     {
@@ -103,42 +106,59 @@ class Admission:
             return True
         return all(batch.is_open or self._is_guarded(batch.partition, batch.producer_id) for batch in others)
 
-    def add(self, batches: list[Batch], own: Callable[[], None]) -> Generator[Until, None, None]:
+    def add(self, batches: list[Batch], own: Callable[[], None]) -> WaitingSteps:
         """Make partitions part of the transaction that its client does not know of."""
         asked = [batch for batch in batches if not batch.is_open]
-        self._guard(asked)
+        yield from self._guard(asked)
         member = Member(self._transactional_id, asked[0].producer_id, asked[0].epoch)
         version = TV2 if self._version >= ENLISTS_SINCE else TV1
         yield from self._enlist(member, asked, own, client_version=version)
 
-    def release(self) -> None:
-        """Give back the guards."""
-        for stream_id, producer_id in self._guards:
-            self._coordinators.guards.release(stream_id, producer_id)
-        self._guards = {}
+    def release(self, *, at_most: int | None = None) -> None:
+        """Give back the guards, or so many of them."""
+        for _ in range(len(self._guards) if at_most is None else min(at_most, len(self._guards))):
+            place, _number = self._guards.popitem()
+            self._coordinators.guards.release(*place)
 
-    def ask(self, batches: list[Batch], own: Callable[[], None]) -> Generator[Until, None, None]:
+    def released(self) -> Steps:
+        """Give back the guards, and forget the verdicts, in slices."""
+        while self._guards:
+            self.release(at_most=BATCHES_PER_STEP)
+            yield
+        yield from emptied(self._refused)
+
+    def ask(self, batches: list[Batch], own: Callable[[], None]) -> WaitingSteps:
         """Ask the coordinator about the batches whose transaction is not open yet.
 
         `own()` is called before it waits, so that the request's records outlive their buffer.
         """
-        asked = [batch for batch in batches if not batch.is_open]
+        asked, producers = list[Batch](), set[int]()
+        for number, part in enumerate(chunks(batches, per_step=BATCHES_PER_STEP)):
+            if number:
+                yield None
+            producers.update(batch.producer_id for batch in part)
+            asked += [batch for batch in part if not batch.is_open]
         if not asked:
             return
-        if len({batch.producer_id for batch in batches}) > 1:
-            self._refuse(asked, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if len(producers) > 1:
+            yield from self._refuse(asked, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
             return
-        self._guard(asked)
+        if len(asked) > self._coordinators.transaction_max_partitions:
+            yield from self._refuse(asked, ErrorCode.POLICY_VIOLATION)
+            return
+        yield from self._guard(asked)
         member = Member(self._transactional_id, asked[0].producer_id, asked[0].epoch)
         if self._version >= ENLISTS_SINCE:
             yield from self._enlist(member, asked, own)
         else:
             yield from self._verify(member, asked, own)
 
-    def _guard(self, asked: list[Batch]) -> None:
+    def _guard(self, asked: list[Batch]) -> Steps:
         """Set guards for the batches, in place of those that a marker has removed."""
-        guards = self._coordinators.guards
+        guards, pace = self._coordinators.guards, Pace(BATCHES_PER_STEP)
         for batch in asked:
+            if pace.due():
+                yield
             place = batch.partition.stream_id, batch.producer_id
             if place in self._guards:
                 if guards.holds(*place, self._guards[place]):
@@ -152,9 +172,18 @@ class Admission:
             partition.stream_id, producer_id, number
         )
 
+    def _are_guarded(self, asked: list[Batch]) -> Steps:
+        """Return whether all batches have guards."""
+        for number, part in enumerate(chunks(asked, per_step=BATCHES_PER_STEP)):
+            if number:
+                yield
+            if not all(self._is_guarded(batch.partition, batch.producer_id) for batch in part):
+                return False
+        return True
+
     def _enlist(
         self, member: Member, asked: list[Batch], own: Callable[[], None], client_version: int = TV2
-    ) -> Generator[Until, None, None]:
+    ) -> WaitingSteps:
         """Enlist the batches' partitions; again, if they have waited for the transaction before to end."""
         places = frozenset(batch.place for batch in asked)
         away = self._coordinators.transactions_elsewhere(member.transactional_id)
@@ -167,32 +196,35 @@ class Admission:
                 with self._coordinators.transactions.step(now_ms) as machine:
                     machine.enlist(member, places, stored.take, now_ms, client_version=client_version)
             yield from self._await(stored, member, asked, own)
-            if stored.code or all(self._is_guarded(batch.partition, batch.producer_id) for batch in asked):
+            if stored.code or (yield from self._are_guarded(asked)):
                 return
-            self._guard(asked)
+            yield from self._guard(asked)
 
-    def _verify(
-        self, member: Member, asked: list[Batch], own: Callable[[], None]
-    ) -> Generator[Until, None, None]:
+    def _verify(self, member: Member, asked: list[Batch], own: Callable[[], None]) -> WaitingSteps:
         away = self._coordinators.transactions_elsewhere(member.transactional_id)
         if away is not None:
             yield from self._verify_elsewhere(away, member, asked, own)
             return
-        stored = _Answer()
-        now_ms = self._coordinators.now_ms
-        with self._coordinators.transactions.step(now_ms) as machine:
-            codes = [machine.is_enlisted(member, batch.place) for batch in asked]
-            machine.after_writes(member.transactional_id, stored.take, now_ms)
-        for batch, code in zip(asked, codes, strict=True):
-            if code:
-                self._refuse([batch], code)
-        allowed = [batch for batch, code in zip(asked, codes, strict=True) if not code]
+        stored, allowed = _Answer(), list[Batch]()
+        parts = list(chunks(asked, per_step=BATCHES_PER_STEP))
+        for part in parts:
+            if part is not parts[0]:
+                yield None
+            now_ms = self._coordinators.now_ms
+            with self._coordinators.transactions.step(now_ms) as machine:
+                for batch in part:
+                    if code := machine.is_enlisted(member, batch.place):
+                        self._refuse_one(batch, code)
+                    else:
+                        allowed.append(batch)
+                if part is parts[-1] and allowed:
+                    machine.after_writes(member.transactional_id, stored.take, now_ms)
         if allowed:
             yield from self._await(stored, member, allowed, own)
 
     def _verify_elsewhere(
         self, away: RemoteTransactions, member: Member, asked: list[Batch], own: Callable[[], None]
-    ) -> Generator[Until, None, None]:
+    ) -> WaitingSteps:
         own()
         places = frozenset(batch.place for batch in asked)
 
@@ -200,30 +232,39 @@ class Admission:
             away.verify(member, places, take)
 
         codes = yield from outcome_of(ask)
-        for batch in asked:
-            if code := codes[batch.place]:
-                self._refuse([batch], code)
+        for number, part in enumerate(chunks(asked, per_step=BATCHES_PER_STEP)):
+            if number:
+                yield None
+            for batch in part:
+                if code := codes[batch.place]:
+                    self._refuse_one(batch, code)
 
     def _await(
         self, stored: _Answer, member: Member, asked: list[Batch], own: Callable[[], None]
-    ) -> Generator[Until, None, None]:
+    ) -> WaitingSteps:
         """Wait until the coordinator's record is durable, or at least earlier in the batches' own log."""
         if stored.code is None and not self._is_in_their_log(member, asked):
             own()
             yield Until(stored.when_taken)
         if stored.code:
-            self._refuse(asked, stored.code)
+            yield from self._refuse(asked, stored.code)
 
     def _is_in_their_log(self, member: Member, asked: list[Batch]) -> bool:
         vnode = asked[0].partition.vnode
-        if any(batch.partition.vnode is not vnode for batch in asked):
+        if len(asked) > BATCHES_PER_STEP or any(batch.partition.vnode is not vnode for batch in asked):
             return False
         home = self._coordinators.transactions.written_to(member, [batch.place for batch in asked])
         return home is vnode
 
-    def _refuse(self, asked: list[Batch], code: ErrorCode) -> None:
-        for batch in asked:
-            self._refused[batch.place] = shown(code, self._version)
+    def _refuse(self, asked: list[Batch], code: ErrorCode) -> Steps:
+        for number, part in enumerate(chunks(asked, per_step=BATCHES_PER_STEP)):
+            if number:
+                yield
+            for batch in part:
+                self._refuse_one(batch, code)
+
+    def _refuse_one(self, batch: Batch, code: ErrorCode) -> None:
+        self._refused[batch.place] = shown(code, self._version)
 
 
 class _Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -29,12 +29,14 @@ class TransactionSnapshot:
     """Partitions with a transaction that is open for too long to end by itself."""
 
     @classmethod
-    def take(
+    def steps(
         cls, coordinators: NodeCoordinators, vnodes: Iterable[Vnode], *, timeout_max_ms: int, now_ms: int
-    ) -> TransactionSnapshot:
-        """Copy the state; call it on the event loop."""
+    ) -> Generator[None, None, TransactionSnapshot]:
+        """Copy the state in steps, on the event loop."""
         since_ms = now_ms - timeout_max_ms - HANGING_AFTER_MS
-        hanging = sum(vnode.log.hanging_streams(since_ms) for vnode in vnodes)
+        hanging = 0
+        for vnode in vnodes:
+            hanging += yield from vnode.log.hanging_streams(since_ms)
         transactions = coordinators.maybe_transactions
         if transactions is None:
             return cls(hanging_partitions=hanging)

@@ -4,9 +4,10 @@ Behaviour: adds partitions to a producer's transaction, which begins with the fi
 durable, and serves no later request of the connection before.  If one partition does not exist, that one
 answers UNKNOWN_TOPIC_OR_PARTITION, all others OPERATION_NOT_ATTEMPTED, and nothing is added.
 Differences from Apache Kafka: while the markers of the transaction before are being written, the request
-waits for them, half a second at most, before it answers CONCURRENT_TRANSACTIONS.  v4 and v5 are sent by
-brokers only: they are neither listed nor served to clients. In v4 the partitions are added for a client of
-the first protocol, in v5 of the second.
+waits for them, half a second at most, before it answers CONCURRENT_TRANSACTIONS.  If the transaction would
+have more than kawal.transaction.max.partitions, all answer POLICY_VIOLATION.  v4 and v5 are sent by brokers
+only: they are neither listed nor served to clients. In v4 the partitions are added for a client of the first
+protocol, in v5 of the second.
 Version notes: v2 PRODUCER_FENCED (v0 and v1: INVALID_PRODUCER_EPOCH, KIP-588); v3 flexible.
 """
 
@@ -18,7 +19,18 @@ from typing import TYPE_CHECKING, Final
 from broker.coordinators.remote_transactions import VERSIONS, Codes
 from broker.coordinators.transactions import FENCED_SINCE, shown
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Pace, WaitingSteps, at_once, begun, emptied, made_by_group, outcome_of, size_of
+from broker.loop.slices import (
+    Pace,
+    Steps,
+    WaitingSteps,
+    at_once,
+    begun,
+    chunks,
+    emptied,
+    made_by_group,
+    outcome_of,
+    size_of,
+)
 from groups.transactions.enlisting import Member
 from groups.transactions.transaction import TV1, TV2, TopicPartition
 from protocol.error_codes import ErrorCode
@@ -75,12 +87,13 @@ def _add(broker: Broker, call: Call[AddPartitionsToTxnRequest]) -> WaitingSteps:
     def enlist(added: Callable[[ErrorCode], None]) -> None:
         now_ms = broker.clock.turn_ms
         with broker.transactions.step(now_ms) as machine:
-            machine.enlist(member, frozenset(places), added, now_ms, client_version=TV1)
+            machine.enlist(member, places, added, now_ms, client_version=TV1)
 
     def answer(code: ErrorCode) -> Generator[None, None, AddPartitionsToTxnResponse]:
         return _answer(request, missing, shown(code, call.version, FENCED_SINCE))
 
     code = yield from outcome_of(enlist)
+    yield from emptied(places)
     if size_of(request.v3_and_below_topics, lambda topic: topic.partitions) > PARTITIONS_PER_STEP:
         return (yield from answer(code))
     call.reply(at_once(answer(code)))
@@ -159,9 +172,25 @@ def _member(asked: AddPartitionsToTxnTransaction) -> Member:
 def _verify_for_node(
     broker: Broker, asked: AddPartitionsToTxnTransaction, take: Callable[[Codes], None]
 ) -> None:
-    member, places, now_ms = _member(asked), _places_of(asked), broker.clock.turn_ms
+    places = _places_of(asked)
+    steps = _verified(broker, _member(asked), places, take)
+    if len(places) > PARTITIONS_PER_STEP:
+        broker.scheduler.add_work(steps)
+    else:
+        at_once(steps)
+
+
+def _verified(
+    broker: Broker, member: Member, places: list[TopicPartition], take: Callable[[Codes], None]
+) -> Steps:
+    codes: dict[TopicPartition, ErrorCode] = {}
+    for part in chunks(places, per_step=PARTITIONS_PER_STEP):
+        if codes:
+            yield
+        with broker.transactions.step(broker.clock.turn_ms) as machine:
+            codes |= {place: machine.is_enlisted(member, place) for place in part}
+    now_ms = broker.clock.turn_ms
     with broker.transactions.step(now_ms) as machine:
-        codes = {place: machine.is_enlisted(member, place) for place in places}
         machine.after_writes(
             member.transactional_id,
             lambda lost: take(dict.fromkeys(places, lost) if lost else codes),
@@ -184,7 +213,7 @@ def _enlist_for_node(
     with broker.transactions.step(now_ms) as machine:
         machine.enlist(
             member,
-            frozenset(places),
+            set(places),
             lambda code: take(dict.fromkeys(places, code)),
             now_ms,
             client_version=client_version,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 # Imported on the loop, the coordinator would take 100 ms of a turn.
 from broker.coordinators.transactions import Transactions as Transactions
 from broker.loop.call import Call
-from broker.loop.slices import Steps, in_slices
-from groups.transactions.transaction import Transaction
+from broker.loop.slices import Pace, Steps, begun
+from groups.transactions.transaction import Transaction, by_topic
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -25,27 +25,28 @@ from protocol.messages.describe_transactions import (
 if TYPE_CHECKING:
     from broker.core import Broker
 
-IDS_PER_STEP = 5
-"""The ids between two looks at the time: a transaction may have many partitions."""
+IDS_PER_STEP = 10
+"""The ids between two looks at the time."""
 
-IDS_AT_ONCE = 50
+PARTITIONS_PER_ID = 50
+"""The partitions of a transaction that take as long as the rest of an id."""
 
 
 def handle(broker: Broker, call: Call[DescribeTransactionsRequest]) -> DescribeTransactionsResponse | Steps:
     """Describe each id on its own."""
-    count = len(call.request.transactional_ids)
-    answer: DescribeTransactionsResponse | Steps = in_slices(
-        _describe(broker, call), count, per_slice=IDS_AT_ONCE
-    )
+    answer: DescribeTransactionsResponse | Steps = begun(_describe(broker, call))
     return answer
 
 
 def _describe(broker: Broker, call: Call[DescribeTransactionsRequest]) -> Steps:
     found: list[TransactionState] = []
+    pace = Pace(IDS_PER_STEP)
     for transactional_id in call.request.transactional_ids:
         with broker.transactions.step(broker.clock.turn_ms) as machine:
-            found.append(_shown(transactional_id, machine.described(transactional_id)))
-        if not len(found) % IDS_PER_STEP:
+            known = machine.described(transactional_id)
+        found.append(_shown(transactional_id, known))
+        width = 0 if isinstance(known, ErrorCode) else len(known.partitions)
+        if pace.due(1 + width // PARTITIONS_PER_ID):
             yield
     return DescribeTransactionsResponse(transaction_states=found)
 
@@ -62,9 +63,6 @@ def _shown(transactional_id: str, known: Transaction | ErrorCode) -> Transaction
             producer_epoch=0,
             topics=[],
         )
-    topics: dict[str, list[int]] = {}
-    for name, index in sorted(known.partitions):
-        topics.setdefault(name, []).append(index)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=known.state.shown,
@@ -72,5 +70,5 @@ def _shown(transactional_id: str, known: Transaction | ErrorCode) -> Transaction
         transaction_start_time_ms=known.start_ms,
         producer_id=known.producer_id,
         producer_epoch=known.epoch,
-        topics=[TopicData(topic=name, partitions=indexes) for name, indexes in topics.items()],
+        topics=[TopicData(topic=name, partitions=indexes) for name, indexes in by_topic(known.partitions)],
     )

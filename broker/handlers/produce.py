@@ -35,7 +35,7 @@ from broker.coordinators.enlistment import Admission, Batch, NotAdmitted
 from broker.coordinators.transactional_rights import denial, is_denied
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, in_slices, in_thread
+from broker.loop.slices import ITEMS_PER_STEP, Until, WaitingSteps, emptied, in_slices, in_thread
 from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch, before_leader
 from broker.storage.batch_changes import Rewriting
@@ -109,7 +109,10 @@ def _append_all(broker: Broker, call: Call[ProduceRequest]) -> WaitingSteps:
     try:
         batches = yield from _transactional_batches(broker, call)
         yield from admission.ask(batches, lambda: None if call.data_owned else own_records(call))
-        return (yield from _append_admitted(broker, call, admission))
+        answer = yield from _append_admitted(broker, call, admission)
+        yield from admission.released()
+        yield from emptied(batches)
+        return answer
     finally:
         admission.release()
 
@@ -213,7 +216,7 @@ def _made_and_produced(
     inspection: Inspection | None,
     admission: Admission | None,
     unmade: Rewriting | UnreadTimes,
-) -> Generator[Until, None, PartitionProduceResponse]:
+) -> WaitingSteps:
     """Append a batch after what threads have to do for it."""
     rewriting: Rewriting | None = None
     times: ReadTimes | None = None
@@ -246,7 +249,7 @@ def _until_routed(
     pending: PendingProduce,
     inspection: Inspection | None,
     admission: Admission | None,
-) -> Generator[Until, None, Inspection | None]:
+) -> WaitingSteps:
     """Wait until a batch can be stored in all partitions that its records belong to; return what it has.
 
     No split of the topic is on its way then, and a transaction has all of these partitions.

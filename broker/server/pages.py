@@ -40,12 +40,7 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
         partitions = await _run(broker, partition_steps(broker))
         with turns.aside(turns.http):
             snapshot = Snapshot.take(broker, partitions)
-            transactions = TransactionSnapshot.take(
-                broker.coordinators,
-                broker.vnodes.every,
-                timeout_max_ms=broker.config.transaction_max_timeout_ms,
-                now_ms=now_ms(),
-            )
+        transactions = await _run(broker, _transactions(broker, now_ms()))
         groups = GroupSnapshot(held_partitions=broker.retention.held_partitions)
         await _run(broker, groups.steps(broker.groups, broker, broker.clock, now_ms()))
         shares = await _share_groups(broker, now_ms)
@@ -85,6 +80,13 @@ async def _run(broker: Broker, steps: Generator[None, None, Made]) -> Made:
                 made: Made = end.value
                 return made
         await trio.lowlevel.checkpoint()
+
+
+def _transactions(broker: Broker, now_ms: int) -> Generator[None, None, TransactionSnapshot]:
+    longest_ms = broker.config.transaction_max_timeout_ms
+    return TransactionSnapshot.steps(
+        broker.coordinators, broker.vnodes.every, timeout_max_ms=longest_ms, now_ms=now_ms
+    )
 
 
 async def _share_groups(broker: Broker, now_ms: Callable[[], int]) -> ShareSnapshot | None:

@@ -98,7 +98,7 @@ def _opens_wide(header: BatchHeader, records: bytes | bytearray | memoryview) ->
     except DecompressedTooLarge:
         return True
     except Malformed:
-        pass  # it is refused as soon as it is read
+        return False  # it is refused as soon as it is read
     return False
 
 

@@ -66,21 +66,19 @@ class VnodeTail:
         self._by_version: list[tuple[int, int, int]] = []
         # The steps that are left of a look, and the ends that the last finished look has shown.
         self._look: Iterator[None] | None = None
+        self._is_begun = False
         self._shown_data_end = self._shown_end = 0
-        for _ in self._check(log.undecided_streams()):
-            pass
-        self._show()
 
     @property
     def is_current(self) -> bool:
         """Whether the ends are those of all that has come; a few steps are taken first."""
         self._refresh()
-        return self._look is None and self._scanned >= self._log.next_version
+        return self._is_begun and self._look is None and self._scanned >= self._log.next_version
 
     def settle(self) -> Steps:
         """Look at all that has come so far, with pauses."""
         end = self._log.next_version
-        while self._scanned < end:
+        while not self._is_begun or self._scanned < end:
             self._refresh(1)
             if self._look is not None:
                 yield
@@ -108,9 +106,12 @@ class VnodeTail:
         """Take some steps of the look that is under way, or of a new one."""
         while steps > 0:
             if self._look is None:
-                if self._scanned >= self._log.next_version:
+                if not self._is_begun:
+                    self._look = self._beginning()
+                elif self._scanned >= self._log.next_version:
                     return
-                self._look = self._looking(self._log.next_version)
+                else:
+                    self._look = self._looking(self._log.next_version)
             look, self._look = self._look, None
             try:
                 next(look)
@@ -119,6 +120,12 @@ class VnodeTail:
             # One that raises begins again with the next question.
             self._look = look
             steps -= 1
+
+    def _beginning(self) -> Iterator[None]:
+        """Look at the transactions of before: until then nothing is seen."""
+        yield from self._check(self._log.undecided_streams())
+        self._is_begun = True
+        self._show()
 
     def _looking(self, end: int) -> Iterator[None]:
         """Look at the frames up to a version; then the ends are those there."""
@@ -166,11 +173,11 @@ class VnodeTail:
         pace = Pace(PLAIN_ITEMS_PER_STEP)
         for stream_id in streams:
             stable = self._undecided_from(stream_id)
+            is_read = False
             if stable is not None and self._undecided.get(stream_id, NOT_UNDECIDED)[0] != stable:
                 exact += 1
-                if self._note(stream_id, stable, exactly=exact <= EXACT_MAX):
-                    yield
-            elif pace.due():
+                is_read = self._note(stream_id, stable, exactly=exact <= EXACT_MAX)
+            if is_read or pace.due():
                 yield
 
     def _check_oldest(self) -> Iterator[None]:

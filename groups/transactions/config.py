@@ -23,3 +23,6 @@ class TransactionConfig:
 
     kawal_transactions_max_bytes: int = 128 << 20
     """The memory of all ids; beyond it, those unused for longest are forgotten early."""
+
+    kawal_transaction_max_partitions: int = 10_000
+    """The most partitions that one transaction may have: each change of it writes them all."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from groups.context import InternalError
@@ -32,6 +33,9 @@ from protocol.error_codes import ErrorCode
 
 TIMERS_PER_TICK: Final = 25
 """The timers run at once, at about 0.1 ms each."""
+
+PARTITIONS_PER_RECORD: Final = 20
+"""The partitions of a transaction that take as long to encode as the rest of its record."""
 
 
 class TransactionCoordinator:
@@ -184,14 +188,16 @@ class TransactionCoordinator:
         """Yield the present state of a partition in lists, each to be appended before the next step."""
         table = self._table
         records: list[EncodedRecord] = []
+        size = 0
         for number, transactional_id in enumerate(list(table.ids)):
             known = table.ids.get(transactional_id)
             if known is not None and table.partition(transactional_id) == partition:
                 records.append(encode_transaction(known))
-            if len(records) >= records_max or number % records_max == records_max - 1:
+                size += 1 + len(known.partitions) // PARTITIONS_PER_RECORD
+            if size >= records_max or number % records_max == records_max - 1:
                 # The last list may be empty.
                 yield records
-                records = []
+                records, size = [], 0
         yield records
 
     # --- requests -------------------------------------------------------------------------------------------
@@ -203,7 +209,7 @@ class TransactionCoordinator:
     def enlist(
         self,
         member: enlisting.Member,
-        partitions: frozenset[TopicPartition],
+        partitions: AbstractSet[TopicPartition],
         answer: Answer,
         now_ms: int,
         *,

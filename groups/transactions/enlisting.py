@@ -7,6 +7,7 @@ Source: KIP-98, KIP-890; Kafka 4.3's handleAddPartitionsToTransaction, handleVer
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from groups.transactions.states import ANSWERS, PREPARED, Action, Request, TransactionState
@@ -26,12 +27,15 @@ class Member(NamedTuple):
 def enlist(
     table: Table,
     member: Member,
-    partitions: frozenset[TopicPartition],
+    partitions: AbstractSet[TopicPartition],
     answer: Answer,
     *,
     client_version: int,
 ) -> None:
-    """Add partitions to the producer's transaction, or begin one; answer when that is durable."""
+    """Add partitions to the producer's transaction, or begin one; answer when that is durable.
+
+    A transaction with more partitions than the settings allow answers POLICY_VIOLATION, and stays as it was.
+    """
 
     def refuse(code: ErrorCode) -> None:
         table.answer(member.transactional_id, lambda: answer(code), answer)
@@ -47,14 +51,27 @@ def enlist(
         table.wait(member.transactional_id, again, answer)
         return
     assert judged == Action.ACCEPT
-    if known.state == TransactionState.ONGOING and partitions <= known.partitions:
+    is_open = known.state == TransactionState.ONGOING
+    if is_open and partitions <= known.partitions:
         refuse(ErrorCode.NONE)
         return
-    new = enlisted(known, partitions, client_version=client_version, now_ms=table.wall_ms)
+    if _is_too_wide(table, known.partitions if is_open else frozenset(), partitions):
+        refuse(ErrorCode.POLICY_VIOLATION)
+        return
+    new = enlisted(known, frozenset(partitions), client_version=client_version, now_ms=table.wall_ms)
     table.put(new, lambda error, _now_ms: answer(lost(error) if error else ErrorCode.NONE))
-    if known.state != TransactionState.ONGOING:
+    if not is_open:
         table.begun += 1
         table.arm(table, new, table.now_ms)
+
+
+def _is_too_wide(
+    table: Table, partitions: frozenset[TopicPartition], added: AbstractSet[TopicPartition]
+) -> bool:
+    most = table.config.kawal_transaction_max_partitions
+    if len(partitions) + len(added) <= most:
+        return False
+    return len(added) > most or len(partitions) + len(added - partitions) > most
 
 
 def is_enlisted(table: Table, member: Member, partition: TopicPartition) -> ErrorCode:

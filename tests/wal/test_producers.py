@@ -263,4 +263,5 @@ def test_streams_with_an_undecided_transaction_are_told_until_its_marker_is_dura
     producers.ended(2, TransactionMarker(7, 0, 5, is_commit=True), offset=1, now_ms=0)
     assert producers.undecided_streams() == [2]
     assert producers.of(2).last_stable_offset(2) == 2
+    assert not list(producers.hanging_streams(0))
     assert producers.undecided_streams() == []

@@ -12,11 +12,13 @@ from tests.wal.logs import stamp
 from tests.wal.test_producers import append, expire_all
 from wal import stream_producers
 from wal.options import LogOptions
+from wal.producer_snapshot import ProducerSnapshot
 from wal.producers import (
     LOOKED_AT_MAX,
     NEW,
     PRODUCER_BYTES,
     STREAM_BYTES,
+    STREAMS_PER_STEP,
     Duplicate,
     Producers,
     StreamProducers,
@@ -127,6 +129,15 @@ def test_a_partition_whose_producers_all_have_transactions_is_not_searched_for_o
     assert next(filter(None, found)) == 5_000
 
 
+def hanging(producers: Producers) -> int:
+    steps = producers.hanging_streams(1)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return int(end.value)
+
+
 def test_streams_without_a_transaction_are_not_looked_at_for_those_that_hang() -> None:
     producers = Producers()
     for stream_id in range(1_000):
@@ -137,14 +148,35 @@ def test_streams_without_a_transaction_are_not_looked_at_for_those_that_hang() -
     producers.of(5_001).last_stable_offset(2)
     producers.durable(producers.token)
     watched = producers._row._streams = producers._streams = Watched(producers._streams)
-    assert (producers.hanging_streams(1), producers.undecided_streams()) == (1, [5_000])
+    assert (hanging(producers), producers.undecided_streams()) == (1, [5_000])
     assert watched.asked < 10
     producers._streams = dict(watched.items())
     restored = Producers()
     restored.restore(producers.snapshot())
     assert restored.undecided_streams() == [5_000]
     restored.drop_stream(5_000)
-    assert (restored.undecided_streams(), restored._undecided) == ([], {})
+    assert restored.undecided_streams() == []
+
+
+def test_streams_with_transactions_are_looked_through_and_captured_in_steps() -> None:
+    """A scrape of the metrics took 145 ms for 57,000 of them, a checkpoint 155."""
+    producers = Producers()
+    for stream_id in range(3 * STREAMS_PER_STEP):
+        append(producers, stream_id, stamp(0, transactional=True), offset=0)
+    steps = producers.hanging_streams(1)
+    next(steps)
+    producers.drop_stream(3 * STREAMS_PER_STEP - 1)
+    assert [next(steps, "done") for _ in range(3)] == [None, None, "done"]
+    assert hanging(producers) == 3 * STREAMS_PER_STEP - 1
+    producers.durable(producers.token)
+    snapshot = ProducerSnapshot()
+    producers.capture(range(10), snapshot)
+    append(producers, 3, stamp(1, transactional=True), offset=1)
+    append(producers, 12, stamp(1, transactional=True), offset=1)
+    producers.drop_stream(11)
+    producers.capture(range(10, 14), snapshot)
+    assert snapshot.stream_ids == [*range(11), 12, 13]
+    assert len(set(map(str, snapshot.states))) == 1, "what is not durable is in no slice"
 
 
 def test_what_was_forgotten_for_lack_of_memory_is_taken_back_with_the_append_that_caused_it() -> None:
@@ -240,3 +272,32 @@ def test_a_log_that_was_full_before_a_start_may_have_forgotten_producers() -> No
     producers = Producers(bytes_max=10 * FIRST_BYTES)
     producers.restore(before.snapshot())
     assert producers.is_full(99)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_of_decided_transactions_only_aborted_ones_leave_something_behind(committed: bool) -> None:
+    """Of each ended one 130 bytes stayed until a reader asked, up to a thousand times in every partition."""
+    producers = Producers()
+    for number in range(3):
+        append(producers, 1, stamp(number, transactional=True), offset=2 * number)
+        producers.ended(1, TransactionMarker(7, 0, 0, committed), offset=2 * number + 1, now_ms=0)
+        assert producers.undecided_streams() == [1]
+        producers.durable(producers.token - 1)
+        assert producers.undecided_streams() == [1], "its marker may be lost"
+        assert producers.of(1).last_stable_offset(100) == 100
+        producers.durable(producers.token)
+        assert producers.undecided_streams() == []
+    if committed:
+        assert producers.of(1).transactions is None
+    else:
+        assert [found.last_offset for found in producers.of(1).aborted_between(0, 100)] == [1, 3, 5]
+
+
+def test_what_is_synced_but_not_stored_remotely_stays_undecided_until_it_is_in_the_high_watermark() -> None:
+    producers = Producers()
+    producers.configure(LogOptions(durability="remote"))
+    append(producers, 1, stamp(0, transactional=True), offset=0)
+    producers.ended(1, TransactionMarker(7, 0, 0, True), offset=1, now_ms=0)
+    producers.durable(producers.token)
+    assert producers.of(1).last_stable_offset(1) == 0
+    assert producers.of(1).last_stable_offset(2) == 2

@@ -17,16 +17,23 @@ from wal.transactions import (
 )
 
 
-def test_the_oldest_open_transaction_holds_the_last_stable_offset() -> None:
+def with_open(offsets: dict[int, int]) -> StreamTransactions:
+    """Return transactions of which these are open."""
     transactions = StreamTransactions()
-    transactions.open |= {1: 10, 2: 5, 3: 20}
+    for producer_id, offset in offsets.items():
+        transactions.begin(producer_id, offset)
+    return transactions
+
+
+def test_the_oldest_open_transaction_holds_the_last_stable_offset() -> None:
+    transactions = with_open({1: 10, 2: 5, 3: 20})
     assert transactions.last_stable_offset(100) == 5
     assert transactions.last_stable_offset(3) == 3
 
 
 def test_a_marker_moves_the_last_stable_offset_only_when_it_is_durable() -> None:
     transactions = StreamTransactions()
-    transactions.open[1] = 10
+    transactions.begin(1, 10)
     assert transactions.end(1, marker_offset=30, is_commit=True)
     assert transactions.last_stable_offset(30) == 10
     assert transactions.last_stable_offset(31) == 31
@@ -40,23 +47,20 @@ def test_a_marker_without_a_transaction_ends_nothing() -> None:
 
 
 def test_only_aborts_enter_the_index() -> None:
-    transactions = StreamTransactions()
-    transactions.open |= {1: 10, 2: 12}
+    transactions = with_open({1: 10, 2: 12})
     transactions.end(1, marker_offset=20, is_commit=True)
     transactions.end(2, marker_offset=21, is_commit=False)
     assert transactions.aborted_between(0, 100) == [AbortedTransaction(2, 12, 21, 22)]
 
 
 def test_an_aborted_transaction_remembers_the_stable_offset_of_its_moment() -> None:
-    transactions = StreamTransactions()
-    transactions.open |= {1: 10, 2: 12}
+    transactions = with_open({1: 10, 2: 12})
     transactions.end(2, marker_offset=21, is_commit=False)
     assert transactions.aborted_between(0, 100) == [AbortedTransaction(2, 12, 21, 10)]
 
 
 def test_aborted_transactions_are_answered_by_first_offset() -> None:
-    transactions = StreamTransactions()
-    transactions.open |= {1: 10, 2: 12, 3: 14}
+    transactions = with_open({1: 10, 2: 12, 3: 14})
     for producer_id, offset in ((3, 20), (2, 21), (1, 22)):
         transactions.end(producer_id, marker_offset=offset, is_commit=False)
     assert [aborted.first_offset for aborted in transactions.aborted_between(0, 100)] == [10, 12, 14]
@@ -64,17 +68,17 @@ def test_aborted_transactions_are_answered_by_first_offset() -> None:
 
 def test_an_undone_abort_is_in_no_index_and_holds_nothing_once_reopened() -> None:
     transactions = StreamTransactions()
-    transactions.open[1] = 10
+    transactions.begin(1, 10)
     transactions.end(1, marker_offset=20, is_commit=False)
     transactions.undo_end(20)
     assert transactions.is_empty()
-    transactions.open[1] = 10
+    transactions.begin(1, 10)
     assert transactions.last_stable_offset(30) == 10
 
 
 def test_undoing_a_marker_that_ended_nothing_leaves_the_others_alone() -> None:
     transactions = StreamTransactions()
-    transactions.open[1] = 10
+    transactions.begin(1, 10)
     transactions.end(1, marker_offset=20, is_commit=False)
     transactions.undo_end(21)
     assert [aborted.last_offset for aborted in transactions.aborted_between(0, 100)] == [20]
@@ -84,9 +88,9 @@ def test_undoing_a_marker_that_ended_nothing_leaves_the_others_alone() -> None:
 def test_where_nothing_reads_ended_transactions_take_no_more_memory_with_each() -> None:
     transactions = StreamTransactions()
     for number in range(20 * ENDING_MAX):
-        transactions.open[1] = 2 * number
+        transactions.begin(1, 2 * number)
         transactions.end(1, marker_offset=2 * number + 1, is_commit=True)
-    assert len(transactions._ending) <= ENDING_MAX
+    assert len(transactions._ending or ()) <= ENDING_MAX
     end = 40 * ENDING_MAX
     assert transactions.last_stable_offset(end - 1) == end - 2
     assert transactions.last_stable_offset(end) == end
@@ -101,15 +105,15 @@ def test_the_last_stable_offset_is_never_ahead_of_and_never_goes_back_when_old_e
     transactions = StreamTransactions()
     ended: list[tuple[int, int]] = []
     offset = durable = stable = 0
-    for _ in range(6 * ENDING_MAX):
+    for _ in range(60 * ENDING_MAX):
         producer_id = chance.randrange(5)
         if producer_id in transactions.open:
             ended.append((offset, transactions.open[producer_id]))
             transactions.end(producer_id, marker_offset=offset, is_commit=True)
         else:
-            transactions.open[producer_id] = offset
+            transactions.begin(producer_id, offset)
         offset += 1
-        if chance.random() < 0.001:
+        if chance.random() < 0.02:
             durable = chance.randint(durable, offset)
             exact = min(
                 [
@@ -127,18 +131,18 @@ def test_the_last_stable_offset_is_never_ahead_of_and_never_goes_back_when_old_e
 def test_joined_ends_that_are_undone_hold_the_last_stable_offset_until_the_others_are_durable() -> None:
     transactions = StreamTransactions()
     for number in range(ENDING_MAX + 1):
-        transactions.open[1] = 2 * number
+        transactions.begin(1, 2 * number)
         transactions.end(1, marker_offset=2 * number + 1, is_commit=True)
-    for number in reversed(range(100, ENDING_MAX + 1)):
+    for number in reversed(range(5, ENDING_MAX + 1)):
         transactions.undo_end(2 * number + 1)
-    assert transactions.last_stable_offset(150) == 0
-    assert transactions.last_stable_offset(201) == 201
+    assert transactions.last_stable_offset(8) == 0
+    assert transactions.last_stable_offset(11) == 11
 
 
 def test_what_lies_before_the_log_start_leaves_the_index() -> None:
     transactions = StreamTransactions()
     for producer_id in range(3):
-        transactions.open[producer_id] = 10 * producer_id
+        transactions.begin(producer_id, 10 * producer_id)
         transactions.end(producer_id, marker_offset=10 * producer_id + 5, is_commit=False)
     transactions.forget_before(15)
     assert [aborted.last_offset for aborted in transactions.aborted_between(0, 100)] == [15, 25]
@@ -161,7 +165,8 @@ def test_the_index_query_gives_what_a_reader_needs(
     numbers = dict.fromkeys(range(4), 0)
     for offset, (producer_id, is_record) in enumerate(steps):
         if is_record:
-            transactions.open.setdefault(producer_id, offset)
+            if producer_id not in transactions.open:
+                transactions.begin(producer_id, offset)
             records[offset] = (producer_id, numbers[producer_id])
             continue
         is_commit = data.draw(st.booleans())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinators.enlistment import shown
+from broker.coordinators.enlistment import BATCHES_PER_STEP, ENLISTS_SINCE, shown
 from protocol.error_codes import ErrorCode
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.gateway import Gateway
@@ -118,3 +118,77 @@ def test_refusals_are_told_in_codes_that_the_version_knows(
     code: ErrorCode, version: int, expected: ErrorCode
 ) -> None:
     assert shown(code, version) == expected
+
+
+WIDE = 3 * BATCHES_PER_STEP
+
+
+@pytest.fixture
+def wide() -> Gateway:
+    gateway = Gateway(kawal_transaction_max_partitions=WIDE)
+    create(gateway.client(), "w", partitions=WIDE + 1)
+    return gateway
+
+
+def places(count: int) -> list[tuple[str, int]]:
+    return [("w", index) for index in range(count)]
+
+
+@pytest.mark.parametrize("version", [9, 12])
+def test_the_batches_of_a_wide_request_are_asked_about_in_slices(wide: Gateway, version: int) -> None:
+    producer = Producer(wide, protocol=TV1)
+    if version < ENLISTS_SINCE:
+        assert set(producer.add(*places(WIDE))) == {0}
+    producer.client.send(producer.producing(*places(WIDE), value=b"a"), version)
+    steps, asked = 0, 0
+    while wide.broker.scheduler.pending:
+        asked = max(asked, len(wide.broker.coordinators.guards))
+        wide.broker.scheduler.run()
+        steps += 1
+    assert asked
+    assert steps > 3, "with a look at other clients after each part"
+    wide.settle()
+    (answer,) = producer.client.answers()
+    assert [outcome.error_code for outcome in outcomes(answer)] == [0] * WIDE
+    assert len(wide.broker.coordinators.guards) == 0
+
+
+@pytest.mark.parametrize("version", [9, 12])
+def test_more_batches_than_a_transaction_may_have_are_all_refused_unasked(
+    wide: Gateway, version: int
+) -> None:
+    producer = Producer(wide, protocol=TV1)
+    answer = producer.client.call(producer.producing(*places(WIDE + 1), value=b"a"), version)
+    codes = {outcome.error_code for outcome in outcomes(answer)}
+    assert codes == {ErrorCode.POLICY_VIOLATION}
+    assert wide.partition("w", 0).log_end == 0
+    assert len(wide.broker.coordinators.guards) == 0
+
+
+def test_a_producer_that_does_not_exist_is_told_for_every_batch_of_a_wide_request(wide: Gateway) -> None:
+    producer = Producer(wide, protocol=TV1)
+    producer.producer_id += 1
+    answer = producer.client.call(producer.producing(*places(WIDE), value=b"a"), 12)
+    codes = {outcome.error_code for outcome in outcomes(answer)}
+    assert codes == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+
+
+def test_an_end_between_two_slices_refuses_the_batches_of_a_wide_request(wide: Gateway) -> None:
+    producer = Producer(wide, protocol=TV1)
+    producer.add(*places(WIDE))
+    producer.client.send(producer.producing(*places(WIDE), value=b"a"), 9)
+    while len(wide.broker.coordinators.guards) < WIDE:
+        wide.broker.scheduler.run()
+    other = wide.client()
+    other.send(producer.ending(commit=False), 4)
+    wide.settle()
+    (answer,) = producer.client.answers()
+    codes = {outcome.error_code for outcome in outcomes(answer)}
+    ends = {wide.partition("w", index).log_end for index in range(WIDE)}
+    assert codes <= {0, ErrorCode.INVALID_TXN_STATE, ErrorCode.NOT_ENOUGH_REPLICAS}
+    assert 0 not in ends, "each has its marker"
+    stable = {
+        wide.partition("w", index).last_stable_offset == wide.partition("w", index).log_end
+        for index in range(WIDE)
+    }
+    assert stable == {True}, "no batch came after its marker and is open for ever"

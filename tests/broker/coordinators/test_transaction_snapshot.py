@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker.coordinators.transaction_snapshot import HANGING_AFTER_MS, TransactionSnapshot
+from broker.loop.slices import at_once
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.broker.transactions import end, transactional
@@ -12,9 +13,10 @@ from tests.broker.txn import Producer
 def taken(gateway: Gateway) -> TransactionSnapshot:
     broker = gateway.broker
     longest_ms = broker.config.transaction_max_timeout_ms
-    return TransactionSnapshot.take(
+    steps = TransactionSnapshot.steps(
         broker.coordinators, broker.vnodes.every, timeout_max_ms=longest_ms, now_ms=gateway.now_ms
     )
+    return at_once(steps)
 
 
 def test_transactions_are_counted_by_what_became_of_them() -> None:

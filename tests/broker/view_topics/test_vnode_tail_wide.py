@@ -172,3 +172,22 @@ def test_a_transaction_that_was_hidden_after_a_crash_is_as_undecided_once_it_is_
     committed(log, streams[0])
     gateway.settle()
     assert tail.data_end() > start
+
+
+def test_the_first_look_at_very_many_undecided_streams_takes_steps_and_shows_nothing_before_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway, log, owners, streams = wide(100)
+    written(gateway, log, streams[:1])
+    decided = log.next_version
+    for stream_id in streams:
+        begun(log, stream_id)
+    gateway.settle()
+    monkeypatch.setattr(vnode_tail, "EXACT_MAX", 0)
+    monkeypatch.setattr(vnode_tail, "PLAIN_ITEMS_PER_STEP", 10)
+    monkeypatch.setattr(vnode_tail, "STEPS_AT_ONCE", 1)
+    tail = VnodeTail(log, owners)
+    assert tail.end() <= log.first_version
+    assert sum(1 for _ in tail.settle()) >= 5
+    assert tail.is_current
+    assert tail.data_end() == decided

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from groups.transactions.coordinator import PARTITIONS_PER_RECORD
 from groups.transactions.ending import Ended
 from groups.transactions.initializing import Identity
 from groups.transactions.states import PREPARED, TransactionState
@@ -177,3 +178,11 @@ class Producers(RuleBasedStateMachine):
 
 TestProducers = Producers.TestCase
 TestProducers.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+
+
+def test_a_snapshot_of_wide_transactions_takes_fewer_of_them_in_a_step() -> None:
+    driver = Driver(partitions=1)
+    for number in range(6):
+        identity = driver.init(name=f"t{number}")
+        driver.add(identity, *range(2 * PARTITIONS_PER_RECORD), name=f"t{number}")
+    assert [len(part) for part in driver.machine.snapshot(0, 6)] == [2, 2, 2, 0]

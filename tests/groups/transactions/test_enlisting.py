@@ -92,3 +92,17 @@ def test_enlisting_that_is_lost_is_undone() -> None:
     driver.lose()
     assert answer == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
     assert driver.state() == TransactionState.EMPTY
+
+
+def test_a_transaction_that_would_have_too_many_partitions_stays_as_it_is() -> None:
+    driver = Driver(kawal_transaction_max_partitions=3)
+    identity = driver.init()
+    assert driver.add(identity, *range(4)) == ErrorCode.POLICY_VIOLATION
+    assert driver.known().state == TransactionState.EMPTY
+    assert driver.add(identity, 0, 1) == NONE
+    assert driver.add(identity, 1, 2, 3) == ErrorCode.POLICY_VIOLATION
+    assert driver.add(identity, 0, 1, 2) == NONE, "two of them it has"
+    assert driver.add(identity, 3) == ErrorCode.POLICY_VIOLATION
+    assert driver.known().partitions == {("a", 0), ("a", 1), ("a", 2)}
+    driver.end(identity)
+    assert driver.add(identity, 3) == NONE, "the next transaction begins without any"
