@@ -61,7 +61,11 @@ MUTANTS: Final = (
     ),
     Mutant(
         "markers that may be lost move the last stable offset", "wal/transactions.py",
-        "        for ended in self._ending:\n", "        for ended in self._ending[:0]:\n", (SIMULATION,),
+        "        for ended in self._ending or ():\n", "        for ended in ():\n", (SIMULATION,),
+    ),
+    Mutant(
+        "with one marker all markers count as durable", "wal/producers.py",
+        "stream.settled(change.marker_offset)", "stream.settled(1 << 62)", (SIMULATION,),
     ),
     Mutant(
         "aborted transactions are forgotten at a start", "wal/producers.py",
@@ -70,8 +74,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         "readers are not told of aborted transactions", "wal/transactions.py",
-        "            if first_offsets[row] < up_to_offset:",
-        "            if first_offsets[row] < from_offset:",
+        "            if entry.first_offset < up_to_offset:",
+        "            if entry.first_offset < from_offset:",
         (SIMULATION,),
     ),
     Mutant(

@@ -63,11 +63,12 @@ class Capture:
 
     def step(self) -> bool:
         """Capture a slice; return whether it was the last one."""
+        left = STREAMS_PER_STEP - min(len(self._todo), STREAMS_PER_STEP)
         if self._todo:
             self._capture_streams()
-        else:
-            self._state.producers.capture(self._producers_todo[-STREAMS_PER_STEP:], self._producers)
-            del self._producers_todo[-STREAMS_PER_STEP:]
+        if left:
+            self._state.producers.capture(self._producers_todo[-left:], self._producers)
+            del self._producers_todo[-left:]
         return not (self._todo or self._producers_todo)
 
     def _capture_streams(self) -> None:
