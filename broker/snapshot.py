@@ -254,6 +254,7 @@ def _gauges(broker: Broker, partitions_shown: int) -> dict[str, int]:
         "group_offset_bytes": broker.groups.offset_room.size_bytes,
         "catalogue_bytes": broker.catalogue.room.size_bytes,
         "producer_bytes": sum(vnode.log.producers_bytes for vnode in broker.vnodes.every),
+        "aborted_transaction_bytes": sum(vnode.log.aborted_bytes for vnode in broker.vnodes.every),
         "named_producer_bytes": sum(vnode.log.named_producers.size_bytes for vnode in broker.vnodes.every),
         "tail_cache_bytes": sum(vnode.log.tail_cache_bytes for vnode in broker.vnodes.every),
         "receive_slab_bytes": broker.receive_memory.slabs.size_bytes,

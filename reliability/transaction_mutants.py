@@ -64,10 +64,6 @@ MUTANTS: Final = (
         "        for ended in self._ending or ():\n", "        for ended in ():\n", (SIMULATION,),
     ),
     Mutant(
-        "with one marker all markers count as durable", "wal/producers.py",
-        "stream.settled(change.marker_offset)", "stream.settled(1 << 62)", (SIMULATION,),
-    ),
-    Mutant(
         "aborted transactions are forgotten at a start", "wal/producers.py",
         "                stream.have_transactions().set_aborted(snapshot.aborted[stream_id])",
         "                stream.have_transactions()", (SIMULATION,),

@@ -63,6 +63,8 @@ class LogOptions:
     """The most idempotent producers remembered for a stream; beyond it, the one idle longest is forgotten."""
     producers_bytes_max: int = 1 << 62
     """The memory for the producers of all streams; beyond it, those idle for long are forgotten."""
+    aborted_bytes_max: int = 1 << 62
+    """The memory for aborted transactions, 32 bytes each; beyond it `VnodeLog.has_aborted_room` is false."""
     named_bytes_max: int = 1 << 62
     """The memory for the named producers of all streams; see `NamedProducers.has_room`."""
 

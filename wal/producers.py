@@ -115,6 +115,8 @@ class Producers:
         the round began."""
         self.bytes_max = bytes_max
         self._count = 0
+        self.aborted_bytes, self.aborted_bytes_max = 0, BYTES_MAX
+        """The memory of all aborted transactions, and from which on none should begin that may be aborted."""
         # The streams that may have a transaction open or ending.  Others are left out when it is asked about.
         self._undecided: dict[int, None] = {}
         self.counts_at_once = True
@@ -128,6 +130,7 @@ class Producers:
         self.producers_per_stream_max = options.producers_per_stream_max
         self.bytes_max = options.producers_bytes_max
         self.counts_at_once = options.durability != "remote"
+        self.aborted_bytes_max = options.aborted_bytes_max
 
     @property
     def token(self) -> int:
@@ -230,7 +233,9 @@ class Producers:
         before = stream.states.get(marker.producer_id)
         self._changes.append(Change(stream_id, marker.producer_id, before, offset))
         if stream.transactions is not None:
+            weight = stream.aborted_bytes
             stream.transactions.end(marker.producer_id, marker_offset=offset, is_commit=marker.is_commit)
+            self.aborted_bytes += stream.aborted_bytes - weight
         self._put(stream_id, stream, marker.producer_id, stream.state_after_marker(marker, now_ms=now_ms))
         self._make_room(now_ms)
 
@@ -273,7 +278,9 @@ class Producers:
             change = self._changes.pop()
             stream = touched[change.stream_id] = self._have(change.stream_id)
             if change.marker_offset != NO_OFFSET and stream.transactions is not None:
+                weight = stream.aborted_bytes
                 stream.transactions.undo_end(change.marker_offset)
+                self.aborted_bytes += stream.aborted_bytes - weight
             before = change.before
             if before is None and change.marker_offset == NO_OFFSET:
                 # Batches after the lost first one may be on their way: none of them may come first.
@@ -287,6 +294,7 @@ class Producers:
         stream = self._streams.get(stream_id)
         if stream is not None:
             self._count -= len(stream.states)
+            self.aborted_bytes -= stream.aborted_bytes
             self._remove(stream_id)
 
     def log_start_moved(self, stream_id: int, log_start: int) -> None:
@@ -296,7 +304,9 @@ class Producers:
         """
         stream = self._streams.get(stream_id)
         if stream is not None and stream.transactions is not None:
+            weight = stream.aborted_bytes
             stream.transactions.forget_before(log_start)
+            self.aborted_bytes += stream.aborted_bytes - weight
             self._forget_if_empty(stream_id, stream)
 
     def expire(self, now_ms: int, *, stream_count: int = 1000) -> int:
@@ -355,6 +365,7 @@ class Producers:
             if stream.transactions is not None:
                 self._undecided[stream_id] = None
         self._count = sum(map(len, snapshot.states))
+        self.aborted_bytes = sum(stream.aborted_bytes for stream in self._streams.values())
 
     def _have(self, stream_id: int) -> StreamProducers:
         stream = self._streams.get(stream_id)

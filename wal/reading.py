@@ -88,6 +88,17 @@ class LogReading(TimeReading):
         """The producers that were forgotten so far for lack of memory."""
         return self._state.producers.forgotten
 
+    @property
+    def has_aborted_room(self) -> bool:
+        """Whether there is memory for more aborted transactions, which stay as long as their records."""
+        producers = self._state.producers
+        return producers.aborted_bytes < producers.aborted_bytes_max
+
+    @property
+    def aborted_bytes(self) -> int:
+        """The memory of aborted transactions."""
+        return self._state.producers.aborted_bytes
+
     def producers(self, stream_id: int) -> StreamProducers:
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)

@@ -304,6 +304,11 @@ class StreamProducers:
             self.transactions = StreamTransactions()
         return self.transactions
 
+    @property
+    def aborted_bytes(self) -> int:
+        """The memory of the index of aborted transactions."""
+        return 0 if self.transactions is None else self.transactions.aborted_bytes
+
     def settled(self, marker_offset: int) -> bool:
         """Note that a marker is durable and counted; return whether all transactions are decided by now."""
         if self.transactions is None:

@@ -157,6 +157,11 @@ class StreamTransactions:
             return self._aborted[:]
         return self._aborted[: _FIELDS * self._count_before(before_offset)] or None
 
+    @property
+    def aborted_bytes(self) -> int:
+        """The memory of the index of aborted transactions."""
+        return 0 if self._aborted is None else self._aborted.itemsize * len(self._aborted)
+
     def set_aborted(self, rows: array[int]) -> None:
         """Restore an index from `aborted_rows`."""
         self._aborted = rows[:]

@@ -167,6 +167,7 @@ def log_options(config: Config, configs: Mapping[str, str], *, vnode_count: int)
         producer_expiry_ms=config.producer_id_expiration_ms,
         producers_per_stream_max=config.kawal_max_producers_per_partition,
         producers_bytes_max=config.kawal_producers_max_bytes // max(1, vnode_count),
+        aborted_bytes_max=config.kawal_aborted_transactions_max_bytes // max(1, vnode_count),
         named_bytes_max=config.kawal_named_producers_max_bytes // max(1, vnode_count),
     )
 

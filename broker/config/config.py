@@ -171,6 +171,7 @@ class Config:
     )
     transaction_state_log_num_partitions: int = _of("transaction.state.log.num.partitions")
     kawal_transactions_max_bytes: int = _of("kawal.transactions.max.bytes")
+    kawal_aborted_transactions_max_bytes: int = _of("kawal.aborted.transactions.max.bytes")
     kawal_transaction_max_partitions: int = _of("kawal.transaction.max.partitions")
     # Groups
     offsets_topic_num_partitions: int = _of("offsets.topic.num.partitions")

@@ -21,6 +21,10 @@ TRANSACTION_KEYS = (
     Key("kawal.transactions.max.bytes", LONG, 128 * MIB,
         "Memory of all transactional ids, 1 KB each; beyond it those unused for longest are forgotten.",
         minimum=MIB, unit="bytes", dynamic=True),
+    Key("kawal.aborted.transactions.max.bytes", LONG, 96 * MIB,
+        "Memory for aborted transactions, 32 bytes in each partition as long as their records are kept; each "
+        "log has its share.  Without room, batches that begin a transaction in a partition are refused with "
+        "POLICY_VIOLATION.", minimum=KIB, unit="bytes", dynamic=True),
     Key("kawal.transaction.max.partitions", INT, 10_000,
         "Most partitions of one transaction: each of its changes stores the names of all.  A request that "
         "would add more is refused with POLICY_VIOLATION.", minimum=1, unit="partitions", dynamic=True),

@@ -24,6 +24,7 @@ DIVIDED: Final = (
     "kawal.producers.max.bytes",
     "kawal.named.producers.max.bytes",
     "kawal.transactions.max.bytes",
+    "kawal.aborted.transactions.max.bytes",
     "kawal.groups.max.bytes",
     "kawal.offsets.max.bytes",
     "kawal.share.states.max.bytes",

@@ -36,6 +36,11 @@ ENLISTS_SINCE: Final = 12
 BATCHES_PER_STEP: Final = 100
 """The batches that are looked at between two looks at the time: about 0.3 ms."""
 
+NO_ABORTED_ROOM: Final = (
+    "there is no memory for more transactions that may be aborted: wait until retention has removed the "
+    "records of those that were, or raise kawal.aborted.transactions.max.bytes"
+)
+
 _TRY_AGAIN: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -89,10 +94,10 @@ class Admission:
                     code, f"producer {producer_id} may not write to this partition now: {code.text}"
                 )
         # The first batch has a guard, all others have none: looking for it is the cheaper half.
-        if (
-            not self._is_guarded(partition, producer_id)
-            and not Batch(partition, producer_id, header.producer_epoch).is_open
-        ):
+        if self._is_guarded(partition, producer_id):
+            if not partition.vnode.log.has_aborted_room:
+                raise NotAdmitted(ErrorCode.POLICY_VIOLATION, NO_ABORTED_ROOM)
+        elif not Batch(partition, producer_id, header.producer_epoch).is_open:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE, "the record is not part of a transaction that is open"
             )

@@ -14,7 +14,8 @@ On topics with kawal.dedup=seqno repetitions are dropped: offsets stay empty, or
 kawal.session.headers records of the producers named get headers.  With kawal.schema.validation a value that
 does not fit answers INVALID_RECORD; REQUEST_TIMED_OUT: the registry did not answer, and nothing was stored.
 With kawal.partition.autosplit.mode records with keys are stored in the partition that has the key; the base
-offset is -1 if some of a batch were moved.
+offset is -1 if some of a batch were moved.  Batches that make a transaction too wide, or begin one for which
+there is no memory (docs/transactions.md), answer POLICY_VIOLATION.
 Version notes: versions below 3 close the connection (KAFKA-18659: min 0 is listed only so that librdkafka <
 2.11 compresses); v7 zstd (KIP-110); v8 error messages (KIP-467); v9 flexible; v10 current leader (KIP-951);
 v13 topic ids (KIP-516).

@@ -101,6 +101,7 @@ GAUGES: Final = {
     "group_offset_bytes": "Memory of committed offsets, those of open transactions included.",
     "catalogue_bytes": "Memory of topics, settings, users, access rules and quotas.",
     "producer_bytes": "Memory of the idempotent producers of all partitions.",
+    "aborted_transaction_bytes": "Memory of aborted transactions, whose records are still there.",
     "named_producer_bytes": "Memory of the producers of kawal.dedup=seqno.",
     "tail_cache_bytes": "Memory of recent records, from which readers at the end are served.",
     "receive_slab_bytes": "Memory into which large requests are received; recent records may lie in it.",

@@ -208,6 +208,7 @@ def test_the_configuration_reaches_the_logs() -> None:
         checkpoint_ns=100_000_000,
         segment_bytes=2 << 20,
         producers_bytes_max=12 << 20,
+        aborted_bytes_max=24 << 20,
         named_bytes_max=24 << 20,
         tail_cache_bytes=2 << 20,
         index_cache_bytes=8 << 20,

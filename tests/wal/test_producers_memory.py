@@ -293,6 +293,16 @@ def test_of_decided_transactions_only_aborted_ones_leave_something_behind(commit
         assert [found.last_offset for found in producers.of(1).aborted_between(0, 100)] == [1, 3, 5]
 
 
+def test_a_durable_marker_does_not_decide_the_transactions_whose_markers_come_later() -> None:
+    producers = Producers()
+    for number in range(2):
+        append(producers, 1, stamp(number, transactional=True), offset=2 * number)
+        producers.ended(1, TransactionMarker(7, 0, 0, True), offset=2 * number + 1, now_ms=0)
+    producers.durable(producers.token - 2)
+    assert producers.of(1).last_stable_offset(3) == 2
+    assert producers.undecided_streams() == [1]
+
+
 def test_what_is_synced_but_not_stored_remotely_stays_undecided_until_it_is_in_the_high_watermark() -> None:
     producers = Producers()
     producers.configure(LogOptions(durability="remote"))

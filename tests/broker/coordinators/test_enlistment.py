@@ -6,6 +6,7 @@ import pytest
 
 from broker.coordinators.enlistment import BATCHES_PER_STEP, ENLISTS_SINCE, shown
 from protocol.error_codes import ErrorCode
+from protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create, outcomes
@@ -163,6 +164,23 @@ def test_more_batches_than_a_transaction_may_have_are_all_refused_unasked(
     assert codes == {ErrorCode.POLICY_VIOLATION}
     assert wide.partition("w", 0).log_end == 0
     assert len(wide.broker.coordinators.guards) == 0
+
+
+def test_where_there_is_no_memory_for_aborted_transactions_none_begins_and_open_ones_go_on() -> None:
+    gateway = Gateway(kawal_vnodes=1, kawal_aborted_transactions_max_bytes=1_024)
+    create(gateway.client(), "t", partitions=2)
+    producer = Producer(gateway)
+    for _ in range(1_024 // 32):
+        assert producer.write("t", 0, b"a") == 0
+        assert producer.abort() == 0
+        gateway.settle()
+    other = Producer(gateway, "other")
+    assert producer.write("t", 1, b"a") == ErrorCode.POLICY_VIOLATION
+    assert producer.abort() == 0
+    partition = DeleteRecordsPartition(partition_index=0, offset=-1)
+    topic = DeleteRecordsTopic(name="t", partitions=[partition])
+    gateway.client().call(DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
+    assert other.write("t", 0, b"a") == 0, "what was aborted is forgotten with its records"
 
 
 def test_a_producer_that_does_not_exist_is_told_for_every_batch_of_a_wide_request(wide: Gateway) -> None:
