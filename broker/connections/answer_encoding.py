@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from typing import Any, Final
 
 from broker.connections.message_weight import message_weight
 from broker.loop.answers import EncodedAnswer, RawAnswer
 from broker.loop.call import Call
+from broker.loop.stats import Cause
 from protocol.headers import encode_response_header
 from protocol.schema import declaration
 from protocol.wire import encode
+
+logger = logging.getLogger("kawal.broker")
 
 IN_MEMORY: Final = frozenset({bytes, bytearray, memoryview})
 """The types of parts that take memory; other parts are file ranges."""
@@ -40,6 +44,18 @@ def is_wide(response: object) -> bool:
     if weight_bytes <= SLOW_ANSWER_BYTES:
         return False
     return weight_bytes > WIDE_ANSWER_BYTES or not declaration(type(response)).hot
+
+
+def cannot_be_written(call: Call[Any], error: Exception) -> None:
+    """Log our own bug and close the client's connection; the others are not affected."""
+    logger.error(
+        "connection %d closed: the answer to api=%d v%d cannot be written",
+        call.connection.identity,
+        call.api_key,
+        call.version,
+        exc_info=error,
+    )
+    call.connection.close("internal error", Cause.BUG)
 
 
 def encode_answer(call: Call[Any], response: object) -> list[Any]:

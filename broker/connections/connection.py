@@ -8,18 +8,22 @@ so an answer given early waits until all before it are given.  A produce with ac
 
 from __future__ import annotations
 
-import logging
 from collections import deque
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from broker.connections.answer_encoding import IN_MEMORY, encode_answer, is_wide, part_size_bytes
+from broker.connections.answer_encoding import (
+    IN_MEMORY,
+    cannot_be_written,
+    encode_answer,
+    is_wide,
+    part_size_bytes,
+)
 from broker.connections.client_record import ClientRecord
 from broker.connections.departures import Departures
 from broker.connections.freeing import FREED_BYTES_MIN, free_in_thread, free_request
 from broker.connections.memory_limits import HEAVY_FRAME_BYTES, MemoryLimits
 from broker.connections.metered_connection import MeteredConnection
-from broker.connections.response_errors import errors_of
+from broker.connections.response_errors import count_errors, errors_of
 from broker.connections.thread_answer import ThreadAnswer
 from broker.loop.answers import EncodedAnswer, WholeAnswer
 from broker.loop.call import SMALL_BYTES, Call
@@ -34,8 +38,7 @@ if TYPE_CHECKING:
     from broker.connections.login import Login
     from broker.loop.turns import Task
     from broker.security.rights import Rights
-
-logger = logging.getLogger("kawal.broker")
+    from protocol.produce_form import RequestForm
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 """The principal of a client that has not shown who it is, as in Kafka."""
@@ -69,6 +72,7 @@ class Connection(MeteredConnection):
         "outgoing",
         "peer",
         "principal",
+        "produce_form",
         "ready_by_ms",
         "received_ns",
         "rights",
@@ -124,6 +128,7 @@ class Connection(MeteredConnection):
         # The turn in which bytes were last received: the requests in the buffer were complete then.
         self.received_ns = stats.turns.began_ns
         self.last_fetch: LastFetch | None = None
+        self.produce_form: RequestForm | None = None  # of its last Produce that repeated another
         # When bytes were last received or sent, and since when the client has taken nothing of what is
         # outgoing; the shell sets it.
         self.active_ms = self.unsent_since_ms = now_ms
@@ -197,12 +202,18 @@ class Connection(MeteredConnection):
         header = decode_request_header(data)
         return self.open(header, len(data), data_owned=data_owned, now_ms=now_ms), header.size_bytes
 
-    def open(self, header: RequestHeader, size_bytes: int, *, data_owned: bool, now_ms: int) -> Call[Any]:
-        """Return the call of a request with this header, which takes a place in the order of answers."""
-        call: Call[Any] = Call(self, header, now_ms, size_bytes, data_owned)
+    def open(
+        self, header: RequestHeader, size_bytes: int, *, data_owned: bool, now_ms: int, count: int = 1
+    ) -> Call[Any]:
+        """Return the call of a request with this header, which takes a place in the order of answers.
+
+        It may stand for several alike, whose sizes are summed.
+        """
+        call: Call[Any] = Call(self, header, now_ms, size_bytes, data_owned, count)
         call.received_ns = self.received_ns
         self.client.client_id = kept_id(header.client_id)
-        self.client.request_count += 1
+        self.client.request_count += count
+        self.unanswered += count
         if size_bytes >= SMALL_BYTES:
             self.large_at = self.client.request_count
         self.calls.append(call)
@@ -226,11 +237,11 @@ class Connection(MeteredConnection):
 
     def _encoded(self, call: Call[Any], response: object) -> list[Any]:
         call.errors = errors_of(response)
-        self._count_errors(call, response)
+        count_errors(call, response)
         try:
             return encode_answer(call, response)
         except Unencodable as error:
-            self._cannot_be_written(call, error)
+            cannot_be_written(call, error)
             return []
 
     def _answered(self, call: Call[Any]) -> Task | None:
@@ -244,25 +255,6 @@ class Connection(MeteredConnection):
         call.answered_ns = turns.mark_ns
         call.handled_ns = call.local_ns
         return before
-
-    def _count_errors(
-        self, call: Call[Any], response: object, counts: Mapping[int, int] | None = None
-    ) -> None:
-        if call.errors:
-            self.stats.failed(call.api_key, call.version, call.errors, counts)
-            if self.stats.audit is not None:
-                self.stats.audit.failed(call, response)
-
-    def _cannot_be_written(self, call: Call[Any], error: Exception) -> None:
-        """Log our own bug and close this client's connection; the others are not affected."""
-        logger.error(
-            "connection %d closed: the answer to api=%d v%d cannot be written",
-            self.identity,
-            call.api_key,
-            call.version,
-            exc_info=error,
-        )
-        self.close("internal error", Cause.BUG)
 
     def answer_in_thread(self, call: Call[Any], response: object, offload: Offload) -> None:
         """Answer the call as `answer` does, but encode the response, a large one, in a thread."""
@@ -279,8 +271,8 @@ class Connection(MeteredConnection):
                 call.output = []
             else:
                 if error is not None:
-                    self._cannot_be_written(call, error)
-                self._count_errors(call, audited[0] if audited else None, work.error_counts)
+                    cannot_be_written(call, error)
+                count_errors(call, audited[0] if audited else None, work.error_counts)
                 self._release(call, work.output)
             free_in_thread(audited, offload)
 
@@ -307,6 +299,7 @@ class Connection(MeteredConnection):
         while calls and (output := calls[0].output) is not None:  # type: ignore[assignment]
             done = calls.popleft()
             self.request_bytes -= done.weight_bytes
+            self.unanswered -= done.count
             if done.weight_bytes - done.size_bytes > FREED_BYTES_MIN and done.request is not None:
                 free_request(done, self.offload)
             before_bytes = unsent_bytes = self.outgoing_bytes
@@ -391,6 +384,7 @@ class Connection(MeteredConnection):
                 call.holder.cancel(call)
                 call.holder = None
         self.calls.clear()
+        self.unanswered = 0
         # It names this connection, too: a cycle, which the collector might never look at.
         self.login = None
         self.request_bytes = self.unfinished_bytes = 0

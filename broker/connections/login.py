@@ -137,6 +137,10 @@ class Login:
                 call.connection.close(NO_LOGIN, Cause.SETUP)
         return False
 
+    def lets_pass(self, api_key: int, now_ms: int) -> bool:
+        """Whether a request of this API would be admitted, and nothing would be told of it."""
+        return not self.expects_raw and self.session.verdict(api_key, now_ms) is Verdict.PASS
+
     def open_raw(self, data: memoryview, now_ms: int) -> Call[Any]:
         """Return the call of a bare token."""
         header = RequestHeader(

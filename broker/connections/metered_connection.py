@@ -29,6 +29,7 @@ class MeteredConnection:
         "reader",
         "request_bytes",
         "resting",
+        "unanswered",
         "unfinished_bytes",
         "unfinished_since_ms",
         "use",
@@ -51,6 +52,8 @@ class MeteredConnection:
         self.use: HostUse[Any] = memory.enter(host)
         self.reader = reader
         self.calls: deque[Call[Any]] = deque()
+        # The requests that these calls stand for.
+        self.unanswered = 0
         # The call that is answered in slices, and whether requests wait for the next turn.
         self.working: Call[Any] | None = None
         self.resting = False
@@ -81,7 +84,7 @@ class MeteredConnection:
             self.working is not None
             or self.resting
             or self.muted_until_ms > 0
-            or len(self.calls) >= memory.connection_requests_max
+            or self.unanswered >= memory.connection_requests_max
             or self.request_bytes >= memory.connection_bytes_max
             or self.outgoing_bytes >= memory.connection_answers_bytes_max
         )

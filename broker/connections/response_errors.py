@@ -6,10 +6,11 @@ hot messages are (protocol/compiled.py): nested loops, 0.1 us for an answer abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from broker.loop.answers import EncodedAnswer
+from broker.loop.call import Call
 from protocol.schema import ArrayOf, Declaration, Kind, declaration
 
 Look = Callable[[Any], list[int] | None]
@@ -32,6 +33,15 @@ def error_codes(answer: object) -> list[int] | None:
 def errors_of(answer: object) -> list[int] | None:
     """Return the same of an answer that may be encoded already, which has no errors then."""
     return None if isinstance(answer, EncodedAnswer) else error_codes(answer)
+
+
+def count_errors(call: Call[Any], response: object, counts: Mapping[int, int] | None = None) -> None:
+    """Count the errors of an answer, if it has any; `counts` has how many of each there are, if known."""
+    if call.errors:
+        stats = call.connection.stats
+        stats.failed(call.api_key, call.version, call.errors, counts)
+        if stats.audit is not None:
+            stats.audit.failed(call, response)
 
 
 def _make_look(cls: type[Any]) -> Look:

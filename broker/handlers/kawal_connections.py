@@ -64,6 +64,6 @@ def _info(broker: Broker, connection: Connection, now_ms: int) -> ConnectionInfo
         received_bytes=client.received_bytes,
         sent_bytes=connection.departures.sent_bytes,
         memory_bytes=connection.accounted_requests_bytes + connection.accounted_answers_bytes,
-        unanswered=len(connection.calls),
+        unanswered=connection.unanswered,
         parked=sum(call.holder is not None for call in connection.calls),
     )

@@ -188,6 +188,7 @@ class Call(Generic[RequestT]):
         "client_id",
         "connection",
         "correlation_id",
+        "count",
         "data_owned",
         "ends_at",
         "errors",
@@ -215,6 +216,7 @@ class Call(Generic[RequestT]):
         received_ms: int,
         size_bytes: int,
         data_owned: bool,
+        count: int = 1,
     ) -> None:
         self.connection = connection
         self.api_key = header.api_key
@@ -234,9 +236,11 @@ class Call(Generic[RequestT]):
         # Whether it has a line in the request log, and the error codes of its answer.
         self.logged = False
         self.errors: list[int] | None = None
-        # The size of the frame, and the memory that the call is counted with until it is answered.
+        # The requests that it stands for: the header is that of the first (requests/repeated_produce.py).
+        self.count = count
+        # Their size, and the memory that the call is counted with until it is answered.
         self.size_bytes = size_bytes
-        self.weight_bytes = size_bytes + CALL_BYTES
+        self.weight_bytes = size_bytes + count * CALL_BYTES
         # True: slices of the request's bytes stay valid for ever; False: only until the handler returns.
         self.data_owned = data_owned
         self.request: RequestT

@@ -26,13 +26,15 @@ class Timed(Protocol):
 
     api_key: int
     version: int
+    count: int
+    """The requests that it stands for: they came, were answered and left together."""
     size_bytes: int
     logged: bool
     response_bytes: int
     received_ns: int
     began_ns: int
     handled_ns: int
-    """The time on the loop until it was answered."""
+    """The time on the loop until it was answered, that of all its requests together."""
     answered_ns: int
     released_ns: int
 
@@ -87,22 +89,24 @@ class RequestStats:
         remote, response, send = api.remote_ns.counts, api.response_ns.counts, api.send_ns.counts
         count = all_received = all_began = all_local = all_answered = all_released = 0
         for call in calls:
-            count += 1
+            number = call.count
+            count += number
             api.request_bytes += call.size_bytes
             api.response_bytes += call.response_bytes
             received_ns, began_ns, local_ns = call.received_ns, call.began_ns, call.handled_ns
             answered_ns, released_ns = call.answered_ns, call.released_ns
-            all_received += received_ns
-            all_began += began_ns
+            all_received += number * received_ns
+            all_began += number * began_ns
             all_local += local_ns
-            all_answered += answered_ns
-            all_released += released_ns
-            total[(sent_ns - received_ns).bit_length()] += 1
-            queue[(began_ns - received_ns).bit_length()] += 1
-            local[local_ns.bit_length()] += 1
-            remote[(answered_ns - began_ns - local_ns).bit_length()] += 1
-            response[(released_ns - answered_ns).bit_length()] += 1
-            send[(sent_ns - released_ns).bit_length()] += 1
+            all_answered += number * answered_ns
+            all_released += number * released_ns
+            local_ns //= number
+            total[(sent_ns - received_ns).bit_length()] += number
+            queue[(began_ns - received_ns).bit_length()] += number
+            local[local_ns.bit_length()] += number
+            remote[(answered_ns - began_ns - local_ns).bit_length()] += number
+            response[(released_ns - answered_ns).bit_length()] += number
+            send[(sent_ns - released_ns).bit_length()] += number
         self.count += count
         api.total_ns.total += count * sent_ns - all_received
         api.queue_ns.total += all_began - all_received
@@ -113,8 +117,8 @@ class RequestStats:
 
 
 def phases_ns(call: Timed, sent_ns: int) -> tuple[int, int, int, int, int]:
-    """Return the durations of the phases, in the order of PHASES, of a call that left at `sent_ns`."""
+    """Return the durations of the phases, in the order of PHASES, of a request that left at `sent_ns`."""
     queue_ns = call.began_ns - call.received_ns
-    local_ns = call.handled_ns
+    local_ns = call.handled_ns // call.count
     remote_ns = call.answered_ns - call.began_ns - local_ns
     return queue_ns, local_ns, remote_ns, call.released_ns - call.answered_ns, sent_ns - call.released_ns

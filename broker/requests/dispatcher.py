@@ -70,8 +70,6 @@ class Dispatcher:
         if call.version not in api.ready:
             self._serve_from_thread(api, call, data, position)
             return
-        if call.api_key == ApiKey.PRODUCE and self._serve_repeated(call, data, position):
-            return
         if len(data) >= LONG_FRAME_BYTES.get(call.api_key, COPIED_FRAME_BYTES):
             self._serve_from_thread(api, call, data, position)
             return
@@ -105,17 +103,9 @@ class Dispatcher:
         yield from in_thread(self._loop.scheduler.offload, partial(api.load, (0,)))
         return api.function("unsupported")(self._broker)
 
-    def _serve_repeated(self, call: Call[Any], data: memoryview, position: int) -> bool:
-        """Serve a Produce that repeats an earlier one; False: it takes the ordinary way."""
-        try:
-            repeats = self._known_repeats()
-            return repeats is not None and repeats.serve(call, data, position)
-        except Exception as error:  # noqa: BLE001  (it ends the connection)
-            self.failed(call, error)
-            return True
-
-    def _known_repeats(self) -> RepeatedProduces | None:
-        """Return the Produce requests that may be repeated; None while a feature is turned off."""
+    @property
+    def repeats(self) -> RepeatedProduces | None:
+        """The Produce requests that may be repeated; None while a feature is turned off."""
         return None if self._broker.catalogue.feature_levels else self._repeats
 
     def _serve_from_thread(self, api: Api, call: Call[Any], data: memoryview, position: int) -> None:
@@ -170,7 +160,7 @@ class Dispatcher:
 
     def _decoded(self, api: Api, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
         connection = call.connection
-        if call.api_key == ApiKey.PRODUCE and (repeats := self._known_repeats()) is not None:
+        if call.api_key == ApiKey.PRODUCE and (repeats := self.repeats) is not None:
             repeats.learn(call, data, position, weight_bytes)
         connection.weigh(call, call.weight_bytes + weight_bytes)
         connection.decoded_heavy()

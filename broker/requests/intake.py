@@ -14,6 +14,7 @@ from broker.loop.stats import Cause
 from broker.requests.dispatcher import Dispatcher
 from broker.requests.request_log import RequestLog
 from protocol.errors import ProtocolError
+from protocol.framing import PRODUCE
 
 logger = logging.getLogger("kawal.broker")
 
@@ -58,6 +59,7 @@ class Intake:
         served = False
         turns = self._loop.stats.turns
         before, ends_ns = turns.task, 0
+        repeats, log = self._dispatcher.repeats, self._log if self._log.on else None
         try:
             while connection.close_reason is None:
                 at_own_limit = connection.at_own_limit
@@ -75,20 +77,14 @@ class Intake:
                 if data is None:
                     connection.note_received(now_ms, served=served)
                     return False
-                login = connection.login
-                if login is not None and login.expects_raw:
-                    call, position = login.open_raw(data, now_ms), 0
-                else:
-                    call, position = connection.open_call(data, data_owned=reader.owned, now_ms=now_ms)
-                turns.enter(call)
-                call.began_ns = turns.mark_ns
-                if self._log.on:
-                    call.logged = self._log.wants(call)
                 if not served:
-                    served, ends_ns = True, turns.mark_ns + REQUESTS_SHARE_NS
-                if login is None or login.admits(call, now_ms):
-                    self._dispatcher.serve(call, data, position)
-                turns.leave(before)
+                    served, ends_ns = True, turns.clock_ns() + REQUESTS_SHARE_NS
+                while repeats is not None and data is not None and data[: len(PRODUCE)] == PRODUCE:
+                    before_run, data = data, repeats.serve(connection, data, now_ms, ends_ns, log)
+                    if data is before_run:
+                        break
+                if data is not None:
+                    self._serve(connection, data, now_ms)
                 if turns.mark_ns > ends_ns:
                     connection.rest()
                     self._loop.scheduler.first(connection.rested)
@@ -98,6 +94,22 @@ class Intake:
         finally:
             memory.had_heavy_turn(connection)
         return True
+
+    def _serve(self, connection: Connection, data: memoryview, now_ms: int) -> None:
+        """Serve one request."""
+        turns, login = self._loop.stats.turns, connection.login
+        if login is not None and login.expects_raw:
+            call, position = login.open_raw(data, now_ms), 0
+        else:
+            owned = connection.reader.owned
+            call, position = connection.open_call(data, data_owned=owned, now_ms=now_ms)
+        before = turns.enter(call)
+        call.began_ns = turns.mark_ns
+        if self._log.on:
+            call.logged = self._log.wants(call)
+        if login is None or login.admits(call, now_ms):
+            self._dispatcher.serve(call, data, position)
+        turns.leave(before)
 
     def serve_inside(self, connection: Connection, data: memoryview, now_ms: int) -> None:
         """Serve a request that did not come through a socket; its bytes stay valid."""

@@ -1,228 +1,133 @@
 """Produce requests that repeat each other: one batch for one partition, again and again.
 
-    request header | head: no transaction, acks, timeout, topic, partition | batch | no tags
-                     `------------------ always the same ----------------'
+The requests of most producers differ in their batch alone (`protocol/produce_form.py` has the picture).  The
+first with a head is served as any other; if nothing about its topic is special, the partition is remembered
+under the head, with the bytes of the answer.  Those that follow are neither decoded nor passed from hand to
+hand, and those of one client that have come together are one piece of work, a run:
 
-Versions before 9 have lengths of a fixed size where later ones have compact ones, and no tags at the end.
+    request request request ... --serve--> batches in one frame of the log, one call --appended--> all answers
 
-The requests of most producers differ in their batch alone.  The first with a head is served as any other; if
-nothing about its topic is special, the partition is remembered under the head, with the bytes of the answer.
-Those that follow are neither decoded nor passed from hand to hand.  The batch is judged as on the ordinary
-way, without what their topics never ask (`append_plain`), and one that is refused takes that way from the
-start, which answers it.
+The batch is judged as on the ordinary way, without what their topics never ask (`append_plain`), and one that
+is refused takes that way from the start, which answers it.
 
 What was remembered counts as long as the topic and its settings are the same objects.  It holds no right: the
-gate is asked about the client of each request, and one that it would hold back takes the ordinary way.
+gate is asked about the client of each run, and one that it would hold back takes the ordinary way.
 """
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicDeleted
 from broker.catalogue.queue_lengths import has_length
 from broker.config.kawal_topic_keys import CODECS
 from broker.errors import RequestError
-from broker.loop.answers import WholeAnswer
-from broker.loop.call import Call
-from broker.storage.append import AppendResult, append_plain
-from protocol.headers import encode_response_header
-from protocol.messages.produce import (
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceResponse,
-)
+from broker.loop.call import CALL_BYTES, SMALL_BYTES, Call
+from broker.requests.known_head import KnownHead, Stored
+from broker.storage.append import append_plain
+from protocol.api_keys import ApiKey
+from protocol.errors import RequestTooLarge
+from protocol.produce_form import TOPIC_IDS_SINCE_VERSION, RequestForm, head_end, maybe_form
 from protocol.records import HEADER_BYTES, TRANSACTIONAL
-from protocol.wire import encode
 
 if TYPE_CHECKING:
     from broker.catalogue.catalogue_records import CatalogueRecord
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
-    from broker.config.topic_settings import TopicSettings
+    from broker.connections.connection import Connection
     from broker.loop.loop import Loop
     from broker.requests.gate import WriteGate
-    from broker.storage.partition import Partition
+    from broker.requests.request_log import RequestLog
     from broker.storage.vnode import Vnode
     from protocol.error_codes import ErrorCode
-
-FLEXIBLE_SINCE_VERSION: Final = 9
-"""From here on lengths are compact; before, they have a fixed size."""
-
-TOPIC_IDS_SINCE_VERSION: Final = 13
-LOG_START_SINCE_VERSION: Final = 5
 
 HEADS_MAX: Final = 4_096
 """The heads that are remembered, 1 KB each; when there are more, all are learned anew."""
 
-ONE: Final = 2
-"""The length of a compact array with one element."""
-
-LONGEST_NAME: Final = 0x80
-"""Names of which the length takes one byte are shorter."""
-
-TAIL: Final = b"\0\0\0"
-"""The tagged fields of partition, topic and request: none."""
-
 _ATTRIBUTES_AT: Final = 22
-_MARKS: Final = (0x1122334455667701, 0x1122334455667702, 0x1122334455667703)
-"""Base offset, append time and log start where an answer's template has them."""
-
-_FIELDS: Final = "qqq"
-_OLD_FIELDS: Final = "qq"
-
-NO_ID: Final = -1
-"""The length of a transactional id that there is not, before version 9."""
-
-_OLD_HEAD: Final = Struct(">hhiih")
-"""Length of the transactional id, acks, timeout, number of topics, length of the first one's name."""
-
-_OLD_LENGTH: Final = Struct(">i")
-
-LOST: Final = "the records could not be made durable; see the server's log"
 
 
-def head_end(version: int, data: memoryview, position: int) -> int:
-    """Return the end of the head that begins at `position`; -1: the request is not of this form."""
-    if version < FLEXIBLE_SINCE_VERSION:
-        return _old_head_end(data, position)
-    if len(data) < position + HEADER_BYTES or data[position] or data[position + 7] != ONE:
-        return -1
-    if version >= TOPIC_IDS_SINCE_VERSION:
-        partitions = position + 8 + 16
-    else:
-        length = data[position + 8]
-        if not 1 < length < LONGEST_NAME:
-            return -1
-        partitions = position + 8 + length
-    end = partitions + 5
-    if len(data) < end + HEADER_BYTES or data[partitions] != ONE:
-        return -1
-    return end
+class ProduceRun:
+    """Requests of one client, one after the other, whose batches wait for the disk."""
 
+    __slots__ = ("_call", "_known", "_log_start", "_stored", "size_bytes", "version")
 
-def _old_head_end(data: memoryview, position: int) -> int:
-    if len(data) < position + HEADER_BYTES:
-        return -1
-    id_length, _acks, _timeout_ms, topics, name_length = _OLD_HEAD.unpack_from(data, position)
-    if id_length != NO_ID or topics != 1 or not 0 < name_length < LONGEST_NAME:
-        return -1
-    partitions: int = position + _OLD_HEAD.size + name_length
-    end = partitions + 8
-    if len(data) < end + HEADER_BYTES or _OLD_LENGTH.unpack_from(data, partitions)[0] != 1:
-        return -1
-    return end
-
-
-def old_batch_in(data: memoryview, position: int) -> memoryview | None:
-    """Return the batch whose length of 4 bytes is at `position`, if nothing follows it."""
-    length = _OLD_LENGTH.unpack_from(data, position)[0]
-    position += 4
-    if length < HEADER_BYTES or position + length != len(data):
-        return None
-    return data[position:]
-
-
-def batch_in(data: memoryview, position: int) -> memoryview | None:
-    """Return the batch whose compact length is at `position`, if it is below 2 MiB and nothing follows it."""
-    length = data[position]
-    position += 1
-    if length & 0x80:
-        length = length & 0x7F | data[position] << 7
-        position += 1
-        if length & 0x4000:
-            length = length & 0x3FFF | data[position] << 14
-            position += 1
-            if length & 0x200000:
-                return None
-    stop = position + length - 1
-    if length <= HEADER_BYTES or stop + len(TAIL) != len(data) or bytes(data[stop:]) != TAIL:
-        return None
-    return data[position:stop]
-
-
-class KnownHead:
-    """The meaning of a head, and the answer to it."""
-
-    __slots__ = (
-        "_after",
-        "_answer",
-        "_before",
-        "_tells_log_start",
-        "partition",
-        "request",
-        "settings",
-        "topic",
-        "weight_bytes",
-    )
-
-    def __init__(
-        self, call: Call[ProduceRequest], partition: Partition, settings: TopicSettings, weight_bytes: int
-    ) -> None:
-        """`call` is the first of its kind, and `weight_bytes` what it weighs beyond its bytes."""
-        self.topic: Topic = partition.topic
-        self.settings = settings
-        self.partition = partition
-        self.weight_bytes = weight_bytes
-        (named,) = call.request.topic_data
-        self.request = ProduceRequest(
-            acks=call.request.acks, timeout_ms=call.request.timeout_ms, topic_data=[]
-        )
-        offset, time_ms, start = _MARKS
-        answer = PartitionProduceResponse(
-            index=partition.index, base_offset=offset, log_append_time_ms=time_ms, log_start_offset=start
-        )
-        topic = TopicProduceResponse(name=named.name, topic_id=named.topic_id, partition_responses=[answer])
-        body = b"".join(encode(ProduceResponse(responses=[topic]), call.version))  # type: ignore[arg-type]  # no file ranges
-        self._tells_log_start = call.version >= LOG_START_SINCE_VERSION
-        fields = _FIELDS if self._tells_log_start else _OLD_FIELDS
-        before, self._after = body.split(Struct(f">{fields}").pack(*_MARKS[: len(fields)]))
-        # The correlation id is the only part of the header that differs.
-        self._before = encode_response_header(call.api_key, call.version, 0)[4:] + before
-        self._answer = Struct(f">ii{len(self._before)}s{fields}{len(self._after)}s")
-
-    def answer(self, correlation_id: int, result: AppendResult, log_start: int) -> WholeAnswer:
-        """Return the answer for a batch that was appended."""
-        form = self._answer
-        head = form.size - 4, correlation_id, self._before, result.base_offset, result.append_time_ms
-        if self._tells_log_start:
-            return WholeAnswer(form.pack(*head, log_start, self._after))
-        return WholeAnswer(form.pack(*head, self._after))
-
-
-class RepeatedProduce:
-    """A batch that waits for the disk."""
-
-    __slots__ = ("_call", "_known", "_log_start", "_result")
-
-    def __init__(self, call: Call[ProduceRequest], known: KnownHead, result: AppendResult) -> None:
-        self._call = call
+    def __init__(self, known: KnownHead) -> None:
         self._known = known
-        self._result = result
         self._log_start = known.partition.log_start
+        self._stored: list[Stored] = []
+        self._call: Call[Any]
+        self.size_bytes = 0
+        self.version = -1
+        """The version of the last batch."""
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def take(
+        self, connection: Connection, form: RequestForm, data: memoryview, wall_ms: int, until: Limits
+    ) -> memoryview | None:
+        """Append the batches of requests with the head, from `data` on; return what `serve` does."""
+        known, stored, reader = self._known, self._stored, connection.reader
+        end, room_bytes = form.end, until.bytes
+        while True:
+            kind, correlation_id, client, head = form.parts(data)
+            if head != known.head or client != form.client or kind != form.kind:
+                return data
+            batch = form.batch_in(data, end)
+            if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
+                return data
+            try:
+                added = append_plain(
+                    known.partition, batch, known.settings, wall_ms, owned=reader.owned, zstd=form.knows_zstd
+                )
+            except RequestError:
+                return data
+            stored.append(Stored(correlation_id, added.base_offset, added.append_time_ms))
+            self.version = added.version
+            size_bytes = len(data)
+            self.size_bytes += size_bytes
+            room_bytes -= size_bytes + CALL_BYTES + known.weight_bytes
+            if room_bytes <= 0 or len(stored) >= until.requests or until.clock_ns() > until.ends_ns:
+                return None
+            try:
+                following = reader.next_request()
+            except RequestTooLarge:
+                return None  # it is raised again
+            if following is None:
+                return None
+            data = following
+            if not end + HEADER_BYTES <= len(data) < SMALL_BYTES:
+                return data
+
+    def wait(self, call: Call[Any], now_ms: int) -> None:
+        """Answer with this call, which stands for all requests, when the batches are safe."""
+        self._call = call
+        call.correlation_id = self._stored[0].correlation_id
+        self._known.partition.vnode.wait_durable(self.version, self, now_ms)
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
         """Answer."""
-        known = self._known
+        call, known, stored = self._call, self._known, self._stored
         if error is None:
-            call = self._call
-            call.reply(known.answer(call.correlation_id, self._result, self._log_start))
-            return
-        answer = PartitionProduceResponse(
-            index=known.partition.index,
-            error_code=error,
-            base_offset=-1,
-            log_append_time_ms=self._result.append_time_ms,
-            log_start_offset=self._log_start,
-            error_message=LOST,
-        )
-        topic = TopicProduceResponse(
-            name=known.topic.name, topic_id=known.topic.topic_id, partition_responses=[answer]
-        )
-        self._call.reply(ProduceResponse(responses=[topic]))
+            call.reply(known.answers(stored, self._log_start))
+        elif len(stored) == 1:
+            call.reply(known.refusal(error, stored[0].append_time_ms, self._log_start))
+        else:
+            call.errors = [int(error)] * len(stored)
+            call.connection.stats.failed(call.api_key, call.version, call.errors)
+            call.reply(known.refusals(error, stored, self._log_start))
+
+
+class Limits(NamedTuple):
+    """The end of a run: so many bytes of memory, requests, and a moment."""
+
+    bytes: int
+    requests: int
+    ends_ns: int
+    clock_ns: Callable[[], int]
 
 
 class RepeatedProduces:
@@ -235,8 +140,6 @@ class RepeatedProduces:
         self._known: dict[tuple[int, bytes], KnownHead] = {}
         # Their keys by topic: a topic that was deleted is let go at once, not when its head is seen again.
         self._of_topic: dict[UUID, set[tuple[int, bytes]]] = {}
-        # The size of the head that was seen last: most are like it.
-        self._head_bytes = 0
         # The log of the catalogue is opened after the dispatcher is made.
         self._listens = False
 
@@ -245,39 +148,75 @@ class RepeatedProduces:
             for key in self._of_topic.pop(UUID(hex=record.topic_id), ()):
                 self._known.pop(key, None)
 
-    def serve(self, call: Call[Any], data: memoryview, position: int) -> bool:
-        """Append the batch of a request with a known head; False: nothing was done."""
-        version, end = call.version, position + self._head_bytes
-        # A head tells where it ends, so one that is known ends there wherever it is found.
-        known = self._known.get(key := (version, bytes(data[position:end])))
-        if known is None or len(data) < end + HEADER_BYTES:
-            end = head_end(version, data, position)
-            known = self._known.get(key := (version, bytes(data[position:end]))) if end >= 0 else None
-            if known is None:
-                return False
-            self._head_bytes = end - position
-        topic = known.topic
-        if topic.settings is not known.settings or self._metadata.catalogue.find(topic.name) is not topic:
-            del self._known[key]
-            return False
-        if not self._gate.lets_write(call.connection, topic.name):
-            return False
-        batch = batch_in(data, end) if version >= FLEXIBLE_SINCE_VERSION else old_batch_in(data, end)
-        if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
-            return False
-        try:
-            wall_ms = self._loop.clock.wall_ms(call.received_ms)
-            result = append_plain(call, known.partition, batch, known.settings, wall_ms)
-        except RequestError:
-            return False
-        call.request = known.request
-        connection = call.connection
-        connection.weigh(call, call.weight_bytes + known.weight_bytes)
-        known.partition.vnode.wait_durable(
-            result.version, RepeatedProduce(call, known, result), call.received_ms
+    def serve(
+        self, connection: Connection, data: memoryview, now_ms: int, ends_ns: int, log: RequestLog | None
+    ) -> memoryview | None:
+        """Append the batches of requests with a known head: that of `data`, and others of the connection.
+
+        Return the next request, if it has another head or is to be refused: it was taken from the buffer, and
+        nothing else was done.  None: there is none, a limit of the connection is reached, or it is after
+        `ends_ns`.  Given a `log`, requests are served one by one, and it decides which are logged.
+        """
+        form = connection.produce_form
+        known = None if form is None else self._known_in(form, data)
+        if known is None and (form := maybe_form(data)) is not None:
+            connection.produce_form = form
+            known = self._known_in(form, data)
+        if (
+            form is None
+            or known is None
+            or not self._counts(known)
+            or not self._passes(connection, known, now_ms)
+        ):
+            return data
+        turns, memory = self._loop.stats.turns, connection.memory
+        before = turns.enter(turns.apis[ApiKey.PRODUCE])
+        began_ns = turns.mark_ns
+        one_by_one = log is not None or connection.stats.audit is not None or len(data) >= SMALL_BYTES
+        until = Limits(
+            memory.connection_bytes_max - connection.request_bytes,
+            1 if one_by_one else memory.connection_requests_max - connection.unanswered,
+            ends_ns,
+            turns.clock_ns,
         )
-        connection.parked()
-        return True
+        run = ProduceRun(known)
+        left = run.take(connection, form, data, self._loop.clock.wall_ms(now_ms), until)
+        if len(run):
+            call = connection.open(
+                form.header, run.size_bytes, data_owned=True, now_ms=now_ms, count=len(run)
+            )
+            call.began_ns, call.request = began_ns, None
+            if log is not None:
+                call.logged = log.wants(call)
+            turns.task = call  # the time since `began_ns` is its own
+            connection.weigh(call, call.weight_bytes + len(run) * known.weight_bytes)
+            run.wait(call, now_ms)
+            connection.parked()
+        turns.leave(before)
+        return left
+
+    def _known_in(self, form: RequestForm, data: memoryview) -> KnownHead | None:
+        """Return the head of a request, if that has this form and the head is known."""
+        if len(data) < form.end + HEADER_BYTES:
+            return None
+        kind, _, client, head = form.parts(data)
+        # A head tells where it ends, so one that is known ends there wherever it is found.
+        return self._known.get((form.version, head)) if client == form.client and kind == form.kind else None
+
+    def _counts(self, known: KnownHead) -> bool:
+        """Whether a head means what it did; if not, it is forgotten."""
+        topic = known.topic
+        if topic.settings is known.settings and self._metadata.catalogue.find(topic.name) is topic:
+            return True
+        del self._known[known.version, known.head]
+        return False
+
+    def _passes(self, connection: Connection, known: KnownHead, now_ms: int) -> bool:
+        """Whether the client may write to the topic at this moment."""
+        login = connection.login
+        if login is not None and not login.lets_pass(ApiKey.PRODUCE, now_ms):
+            return False
+        return self._gate.lets_write(connection, known.topic.name)
 
     def learn(self, call: Call[Any], data: memoryview, position: int, weight_bytes: int) -> None:
         """Remember the head of a decoded request if nothing about it is special."""
@@ -299,9 +238,8 @@ class RepeatedProduces:
             self._of_topic.clear()
         topics = self._metadata.topics
         if (partition := topics.here(topic, index)) is not None:
-            known = KnownHead(call, partition, topics.settings(topic), weight_bytes)
             key = (call.version, bytes(data[position:end]))
-            self._known[key] = known
+            self._known[key] = KnownHead(*key, partition, topics.settings(topic), weight_bytes)
             self._of_topic.setdefault(topic.topic_id, set()).add(key)
 
     def _find(self, name: str, topic_id: Any, version: int) -> Topic | None:

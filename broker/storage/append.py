@@ -21,7 +21,7 @@ from broker.storage.partition import Partition
 from broker.storage.produce_guards import check_produce
 from broker.storage.produce_times import ReadTimes, stamp_times
 from broker.storage.routing import Router, moved_by_key
-from protocol.batch_check import BatchRefused, check_batch, check_shape
+from protocol.batch_check import ZSTD_SINCE_VERSION, BatchRefused, check_batch, check_shape
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
 from protocol.record_reader import Headers
@@ -36,8 +36,6 @@ from wal.producer_errors import (
     ProducerError,
 )
 from wal.stream_producers import Duplicate, New, ProducerStamp
-
-ZSTD_SINCE_VERSION = 7
 
 NO_RECORDS = "no records for the partition"
 
@@ -95,7 +93,7 @@ def append_batch(
     A Rewriting is returned when nothing was appended yet; `rewriting` is the last one, made.
     Raises: RequestError, with Kafka's code; nothing was appended. Of an UnreadTimes `read_times` is made.
     """
-    header, batch = _checked_batch(call, settings, records)
+    header, batch = _checked_batch(records, settings, owned=call.data_owned, zstd=_knows_zstd(call))
     check_produce(partition, header, settings)
     closed = router.closed if router is not None else None
     if header.is_transactional:
@@ -134,20 +132,25 @@ def append_batch(
 
 
 def append_plain(
-    call: Call[ProduceRequest],
     partition: Partition,
-    records: bytes | bytearray | memoryview,
+    records: memoryview,
     settings: TopicSettings,
     wall_ms: int,
+    *,
+    owned: bool,
+    zstd: bool,
 ) -> AppendResult:
     """Do as `append_batch` with a batch outside of transactions, for a topic with none of the settings that
     refuse batches, open them, add to them or move them.
 
+    `owned`: the bytes may be kept, and patched; `zstd`: that codec is known to the client.
     Raises: RequestError, as there; nothing was appended.
     """
-    header, batch = _checked_batch(call, settings, records)
-    append_time_ms = _check_content(batch, header, partition, settings, wall_ms, None, None)
-    vnode, stream_id, stamp = partition.vnode, partition.stream_id, _stamp(header)
+    header, batch = _checked_batch(records, settings, owned=owned, zstd=zstd)
+    append_time_ms = stamp_times(batch, header, settings, wall_ms, None)
+    _check_size(header, settings)
+    vnode, stream_id = partition.vnode, partition.stream_id
+    stamp = None if header.producer_id < 0 else _stamp(header)
     try:
         if stamp is not None:
             known = vnode.log.producers(stream_id).check(stamp)
@@ -183,13 +186,17 @@ def _check_content(
         _refuse_flaws(inspection, partition)
     times = inspection.times if inspection is not None else None
     append_time_ms = stamp_times(batch, header, settings, wall_ms, times, read_times)
+    _check_size(header, settings)
+    return append_time_ms
+
+
+def _check_size(header: BatchHeader, settings: TopicSettings) -> None:
     if header.size_bytes > settings.segment_bytes:
         raise RequestError(
             ErrorCode.RECORD_LIST_TOO_LARGE,
             f"the batch has {header.size_bytes} bytes, but a segment of the topic has at most"
             f" {settings.segment_bytes} (segment.bytes)",
         )
-    return append_time_ms
 
 
 def _judged(
@@ -277,22 +284,18 @@ def _changed(
 
 
 def _checked_batch(
-    call: Call[ProduceRequest], settings: TopicSettings, records: bytes | bytearray | memoryview | None
+    records: bytes | bytearray | memoryview | None, settings: TopicSettings, *, owned: bool, zstd: bool
 ) -> tuple[BatchHeader, memoryview]:
     """Return the batch's header and its bytes, which may be kept and patched."""
     if records is None:
         raise RequestError(ErrorCode.INVALID_RECORD, NO_RECORDS)
     try:
-        header = check_batch(
-            records,
-            size_limit_bytes=settings.max_message_bytes,
-            zstd_allowed=call.version >= ZSTD_SINCE_VERSION,
-        )
+        header = check_batch(records, size_limit_bytes=settings.max_message_bytes, zstd_allowed=zstd)
     except BatchRefused as error:
         raise RequestError(code_of(error.error_code), str(error)) from error
     batch = memoryview(records)[: header.size_bytes]
     # The next receive overwrites the shared receive buffer: a batch that lies there is copied.
-    return header, batch if call.data_owned else memoryview(bytearray(batch))
+    return header, batch if owned else memoryview(bytearray(batch))
 
 
 def before_leader(
@@ -307,12 +310,16 @@ def before_leader(
     if records is None:
         return RequestError(ErrorCode.INVALID_RECORD, NO_RECORDS)
     try:
-        header = check_shape(records, zstd_allowed=call.version >= ZSTD_SINCE_VERSION)
+        header = check_shape(records, zstd_allowed=_knows_zstd(call))
     except BatchRefused as refused:
         return RequestError(code_of(refused.error_code), str(refused))
     if call.request.transactional_id is None and header.is_transactional:
         return _without_id()
     return error
+
+
+def _knows_zstd(call: Call[ProduceRequest]) -> bool:
+    return call.version >= ZSTD_SINCE_VERSION
 
 
 def _without_id() -> RequestError:

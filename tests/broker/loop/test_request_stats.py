@@ -21,6 +21,7 @@ class Finished:
 
     api_key, version = 1, 12
     size_bytes, response_bytes = 40, 900
+    count = 1
     logged = False
     received_ns, began_ns, handled_ns, answered_ns, released_ns = 100, 110, 15, 150, 153
 
@@ -53,6 +54,21 @@ def test_calls_that_leave_together_count_as_if_they_left_one_by_one() -> None:
     for found, expected in zip(together.phases().values(), one_by_one.phases().values(), strict=True):
         assert (found.counts, found.total) == (expected.counts, expected.total)
     assert together.total_ns.total == one_by_one.total_ns.total == 70 + 80
+
+
+def test_a_call_that_stands_for_several_requests_counts_as_so_many_that_share_its_time() -> None:
+    run, single = Finished(), Finished()
+    run.count, run.handled_ns, run.size_bytes, run.response_bytes = 3, 45, 120, 2700
+    as_one, one_by_one = ApiStats(), ApiStats()
+    counts = RequestStats(as_one)
+    counts.add([run], 170)
+    RequestStats(one_by_one).add([single] * 3, 170)
+    assert counts.count == 3
+    for found, expected in zip(as_one.phases().values(), one_by_one.phases().values(), strict=True):
+        assert (found.counts, found.total) == (expected.counts, expected.total)
+    assert as_one.total_ns.total == one_by_one.total_ns.total == 3 * 70
+    assert (as_one.request_bytes, as_one.response_bytes) == (120, 2700)
+    assert phases_ns(run, 170) == phases_ns(single, 170)
 
 
 def totals(gateway: Gateway, api: ApiKey) -> dict[str, int]:

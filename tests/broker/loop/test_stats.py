@@ -7,6 +7,7 @@ class Finished:
     """A call that has its answer."""
 
     size_bytes = response_bytes = 1
+    count = 1
     logged = False
     received_ns = began_ns = answered_ns = released_ns = handled_ns = 0
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.requests import dispatcher
-from broker.requests.repeated_produce import HEADS_MAX, RepeatedProduces, batch_in, old_batch_in
+from broker.requests.repeated_produce import HEADS_MAX, RepeatedProduces
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.messages.produce import ProduceRequest
@@ -143,47 +143,6 @@ def test_heads_that_are_made_up_do_not_pile_up(gateway: Gateway, client: Client)
     assert 0 < len(known) <= HEADS_MAX
 
 
-def compact(size: int) -> bytes:
-    encoded, size = bytearray(), size + 1
-    while size > 0x7F:
-        encoded.append(size & 0x7F | 0x80)
-        size >>= 7
-    return bytes([*encoded, size])
-
-
-@pytest.mark.parametrize("size", [61, 62, 126, 127, 128, 16_382, 16_383, 16_384, (1 << 21) - 2])
-def test_a_batch_is_found_by_a_compact_length(size: int) -> None:
-    data = memoryview(b"x" + compact(size) + bytes(size) + b"\0\0\0")
-    found = batch_in(data, 1)
-    assert found is not None
-    assert len(found) == size
-    assert batch_in(data[:-1], 1) is None
-    assert batch_in(memoryview(bytes(data) + b"\0"), 1) is None
-
-
-@pytest.mark.parametrize("size", [61, 62, 255, 256, 70_000])
-def test_a_batch_is_found_by_a_length_of_four_bytes(size: int) -> None:
-    data = memoryview(b"x" + struct.pack(">i", size) + bytes(size))
-    found = old_batch_in(data, 1)
-    assert found is not None
-    assert len(found) == size
-    assert old_batch_in(data[:-1], 1) is None
-    assert old_batch_in(memoryview(bytes(data) + b"\0"), 1) is None
-
-
-@pytest.mark.parametrize("size", [-1, 0, 60, -(2**31)])
-def test_what_is_too_short_for_a_batch_is_left_to_the_decoder(size: int) -> None:
-    data = struct.pack(">i", size) + bytes(max(size, 0))
-    assert old_batch_in(memoryview(data), 0) is None
-
-
-@pytest.mark.parametrize(
-    "data", [b"\0" * 80, compact(60) + bytes(63), compact(70) + bytes(70) + b"\0\1\0", b"\xff" * 80]
-)
-def test_what_is_no_single_batch_is_left_to_the_decoder(data: bytes) -> None:
-    assert batch_in(memoryview(data), 0) is None
-
-
 def corrupt(data: bytearray) -> bytearray:
     data[-1] ^= 1
     return data
@@ -216,22 +175,28 @@ BATCHES: list[Callable[[], bytearray | None]] = [
 @contextmanager
 def decoding_all(patch: pytest.MonkeyPatch) -> Iterator[None]:
     with patch.context() as context:
-        context.setattr(RepeatedProduces, "serve", lambda *_: False)
+        context.setattr(RepeatedProduces, "serve", lambda _repeats, _connection, data, *_: data)
         yield
 
 
 def course(steps: list[tuple[int, int, int]], configs: dict[str, Any]) -> tuple[bytes, list[bytes]]:
-    """Return all answers to these requests (kind of batch, version, partition), and the batches stored."""
+    """Return all answers to these requests (kind of batch, version, partition), and the batches stored.
+
+    Three at a time come together.
+    """
     gateway = Gateway()
     client = gateway.client()
     topic_id = create(client, "t", partitions=2, **configs)
-    answers = b""
+    answers = frames = b""
     for number, (kind, version, partition) in enumerate(steps):
         body = producing(("" if version == 13 else "t", partition, BATCHES[kind]()), topic_id=topic_id)
-        client.send_bytes(request_frame(body, version, number))
+        frames += request_frame(body, version, number)
         if number % 3 == 2:
+            client.send_bytes(frames)
+            frames = b""
             gateway.settle()
             answers += take_outgoing(client.connection)
+    client.send_bytes(frames)
     gateway.settle()
     answers += take_outgoing(client.connection)
     assert client.connection.request_bytes == 0, "all memory is accounted for"
