@@ -342,17 +342,16 @@ class Broker:
             return True
         return bool(self.snapshots.job or self.databases.busy or any(log.busy for log in self.vnodes.every))
 
-    def take_jobs(self, now_ms: int, *, of_all: bool = True) -> Iterator[tuple[Vnode, DiskJob]]:
-        """Yield the disk work that can begin now; unless `of_all`, commits of appends alone."""
-        every = self.vnodes.every
-        for vnode in every if of_all else [vnode for vnode in every if vnode.log.has_appends]:
+    def take_jobs(self, now_ms: int, of: list[Vnode] | None = None) -> Iterator[tuple[Vnode, DiskJob]]:
+        """Yield the disk work that can begin now; `of`: commits of these vnodes alone."""
+        for vnode in self.vnodes.every if of is None else of:
             try:
                 # One by one: a commit that has begun must be done, whatever comes after it.
-                for job in vnode.begin_jobs(now_ms, maintains=of_all):
+                for job in vnode.begin_jobs(now_ms, maintains=of is None):
                     yield vnode, job
             except Exception as error:  # noqa: BLE001  (the net)
                 self.logs.crashed(vnode, error, now_ms)
-        if not of_all:
+        if of is not None:
             return
         yield from ((self.meta, made) for made in self.databases.take_jobs(now_ms))
         if (snapshot := self.snapshots.begin()) is not None:

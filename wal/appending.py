@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from wal.errors import OffsetOutOfRange, StreamDropped, WalError
@@ -55,6 +55,8 @@ class LogAppending(LogReading):
 
     def __init__(self, state: LogState) -> None:
         super().__init__(state)
+        self.pending: Collection[OpenFrame] = state.pending
+        """The frames that no job has yet: not empty after an append."""
         self._open: OpenFrame | None = None
         """The frame that takes the next append; also the last one of `state.pending`."""
         self._refused: WalError | None = state.refusal()
@@ -63,11 +65,6 @@ class LogAppending(LogReading):
         One object for all refusals, raised without its last traceback: that would grow with every refusal and
         keep the callers' objects alive.
         """
-
-    @property
-    def has_appends(self) -> bool:
-        """Whether anything was appended that no job has yet."""
-        return bool(self._state.pending)
 
     def append(
         self,

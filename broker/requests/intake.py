@@ -88,6 +88,9 @@ class Intake:
                 if turns.mark_ns > ends_ns:
                     connection.rest()
                     self._loop.scheduler.first(connection.rested)
+                if not reader.pending_bytes and connection.close_reason is None:
+                    connection.note_received(now_ms, served=served)
+                    return False
         except Exception as error:  # noqa: BLE001  (it ends the connection)
             turns.leave(before)
             self._close(connection, error)

@@ -16,8 +16,7 @@ gate is asked about the client of each run, and one that it would hold back take
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicDeleted
@@ -52,31 +51,40 @@ _ATTRIBUTES_AT: Final = 22
 class ProduceRun:
     """Requests of one client, one after the other, whose batches wait for the disk."""
 
-    __slots__ = ("_call", "_known", "_log_start", "_stored", "size_bytes", "version")
+    __slots__ = ("_call", "_known", "_log_start", "size_bytes", "stored", "version")
 
     def __init__(self, known: KnownHead) -> None:
         self._known = known
         self._log_start = known.partition.log_start
-        self._stored: list[Stored] = []
         self._call: Call[Any]
+        self.stored: list[Stored] = []
         self.size_bytes = 0
         self.version = -1
         """The version of the last batch."""
 
-    def __len__(self) -> int:
-        return len(self._stored)
-
     def take(
-        self, connection: Connection, form: RequestForm, data: memoryview, wall_ms: int, until: Limits
+        self,
+        connection: Connection,
+        form: RequestForm,
+        data: memoryview,
+        wall_ms: int,
+        *,
+        most: int,
+        ends_ns: int,
     ) -> memoryview | None:
-        """Append the batches of requests with the head, from `data` on; return what `serve` does."""
-        known, stored, reader = self._known, self._stored, connection.reader
-        end, room_bytes = form.end, until.bytes
+        """Append the batches of at most so many requests, from `data` on; return what `serve` does."""
+        known, stored, reader, clock_ns = (
+            self._known,
+            self.stored,
+            connection.reader,
+            connection.stats.clock_ns,
+        )
+        room_bytes = connection.memory.connection_bytes_max - connection.request_bytes
         while True:
             kind, correlation_id, client, head = form.parts(data)
             if head != known.head or client != form.client or kind != form.kind:
                 return data
-            batch = form.batch_in(data, end)
+            batch = form.batch_in(data, form.end)
             if batch is None or batch[_ATTRIBUTES_AT] & TRANSACTIONAL:
                 return data
             try:
@@ -87,30 +95,27 @@ class ProduceRun:
                 return data
             stored.append(Stored(correlation_id, added.base_offset, added.append_time_ms))
             self.version = added.version
-            size_bytes = len(data)
-            self.size_bytes += size_bytes
-            room_bytes -= size_bytes + CALL_BYTES + known.weight_bytes
-            if room_bytes <= 0 or len(stored) >= until.requests or until.clock_ns() > until.ends_ns:
+            self.size_bytes += len(data)
+            room_bytes -= len(data) + CALL_BYTES + known.weight_bytes
+            if room_bytes <= 0 or len(stored) >= most or clock_ns() > ends_ns:
                 return None
             try:
                 following = reader.next_request()
             except RequestTooLarge:
                 return None  # it is raised again
-            if following is None:
-                return None
+            if following is None or not form.end + HEADER_BYTES <= len(following) < SMALL_BYTES:
+                return following
             data = following
-            if not end + HEADER_BYTES <= len(data) < SMALL_BYTES:
-                return data
 
     def wait(self, call: Call[Any], now_ms: int) -> None:
         """Answer with this call, which stands for all requests, when the batches are safe."""
         self._call = call
-        call.correlation_id = self._stored[0].correlation_id
+        call.correlation_id = self.stored[0].correlation_id
         self._known.partition.vnode.wait_durable(self.version, self, now_ms)
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
         """Answer."""
-        call, known, stored = self._call, self._known, self._stored
+        call, known, stored = self._call, self._known, self.stored
         if error is None:
             call.reply(known.answers(stored, self._log_start))
         elif len(stored) == 1:
@@ -119,15 +124,6 @@ class ProduceRun:
             call.errors = [int(error)] * len(stored)
             call.connection.stats.failed(call.api_key, call.version, call.errors)
             call.reply(known.refusals(error, stored, self._log_start))
-
-
-class Limits(NamedTuple):
-    """The end of a run: so many bytes of memory, requests, and a moment."""
-
-    bytes: int
-    requests: int
-    ends_ns: int
-    clock_ns: Callable[[], int]
 
 
 class RepeatedProduces:
@@ -169,27 +165,21 @@ class RepeatedProduces:
             or not self._passes(connection, known, now_ms)
         ):
             return data
-        turns, memory = self._loop.stats.turns, connection.memory
+        turns = self._loop.stats.turns
         before = turns.enter(turns.apis[ApiKey.PRODUCE])
         began_ns = turns.mark_ns
         one_by_one = log is not None or connection.stats.audit is not None or len(data) >= SMALL_BYTES
-        until = Limits(
-            memory.connection_bytes_max - connection.request_bytes,
-            1 if one_by_one else memory.connection_requests_max - connection.unanswered,
-            ends_ns,
-            turns.clock_ns,
-        )
+        most = 1 if one_by_one else connection.memory.connection_requests_max - connection.unanswered
         run = ProduceRun(known)
-        left = run.take(connection, form, data, self._loop.clock.wall_ms(now_ms), until)
-        if len(run):
-            call = connection.open(
-                form.header, run.size_bytes, data_owned=True, now_ms=now_ms, count=len(run)
-            )
+        wall_ms = self._loop.clock.wall_ms(now_ms)
+        left = run.take(connection, form, data, wall_ms, most=most, ends_ns=ends_ns)
+        if count := len(run.stored):
+            call = connection.open(form.header, run.size_bytes, data_owned=True, now_ms=now_ms, count=count)
             call.began_ns, call.request = began_ns, None
             if log is not None:
                 call.logged = log.wants(call)
             turns.task = call  # the time since `began_ns` is its own
-            connection.weigh(call, call.weight_bytes + len(run) * known.weight_bytes)
+            connection.weigh(call, call.weight_bytes + count * known.weight_bytes)
             run.wait(call, now_ms)
             connection.parked()
         turns.leave(before)

@@ -16,7 +16,6 @@ of the turn (ready_sockets.py says which sockets are long work); what is left wa
 
 from __future__ import annotations
 
-import math
 import select
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
@@ -28,6 +27,7 @@ from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
 from broker.server.listeners import Listener
+from broker.server.loop_timer import LoopTimer
 from broker.server.ready_sockets import WAITING, Level, ServiceClock
 from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
@@ -89,7 +89,7 @@ class Reactor:
         self._workers = workers
         self._now_ms = now_ms
         self._wall_ms = wall_ms
-        self._timer: trio.CancelScope | None = None
+        self._timer = LoopTimer(broker, now_ms)
         # The listener of HTTP, which trio's tasks serve.
         self._pages = -1
         self._sockets = Sockets(broker)
@@ -121,7 +121,7 @@ class Reactor:
     async def run(self) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._run_timer)
+            nursery.start_soon(self._timer.run, self.tick)
             while True:
                 try:
                     self.take_turns()
@@ -137,48 +137,27 @@ class Reactor:
 
     def take_turns(self) -> None:
         """Take turns until nothing more comes, a timer is due, or trio has to be visited."""
-        began_ns = self._turns.clock_ns()
+        clock_ns = self._turns.clock_ns
+        began_ns = clock_ns()
         self.turn()
-        while (left_ns := began_ns + visit_ns(self._turns) - self._turns.clock_ns()) > 0:
+        while (now_ns := clock_ns()) < (ends_ns := began_ns + visit_ns(self._turns)):
             if self._pending:
                 self.turn()
                 continue
-            seconds = min(left_ns / 1e9, self._seconds_to_timer())
-            if seconds <= 0 or not self._ready.poll(self._sockets.transports, seconds):
+            left_ns = min(ends_ns, self._timer.ends_ns) - now_ns
+            if left_ns <= 0 or not self._ready.poll(self._sockets.transports, left_ns / 1e9):
                 return
             self.turn(polled=True)
 
-    def _seconds_to_timer(self) -> float:
-        return math.inf if self._timer is None else self._timer.deadline - trio.current_time()
-
-    async def _run_timer(self) -> None:
-        """Wake at the broker's next deadline, which `_set_timer` moves."""
-        while True:
-            with trio.CancelScope() as self._timer:
-                self._set_timer()
-                await trio.sleep_forever()
-            with self._broker.internal_errors.net(ErrorPlace.LOOP, "the timers of the event loop"):
-                self.tick()
-
     def tick(self) -> None:
         """Let the broker do the work that is due, and carry out what follows from it."""
+        self._timer.forget()
         now_ms = self._begin_turn(self._turns.timers)
         self._broker.tick(now_ms)
         self._finish_turn(now_ms)
         if self._pending:
             # The loop may be waiting for a socket.
             self._workers.wake()
-
-    def _set_timer(self) -> None:
-        if self._timer is None:
-            return
-        seconds = [] if self._looked_at_all else [(self._look_at_all_ns - self._turns.clock_ns()) / 1e9]
-        deadline_ms = self._broker.next_deadline(of_logs=self._looked_at_all)
-        if deadline_ms is not None:
-            seconds.append((deadline_ms - self._now_ms()) / 1000)
-        if seconds:
-            deadline = trio.current_time() + max(0, min(seconds))
-            self._timer.deadline = min(self._timer.deadline, deadline)
 
     @property
     def _pending(self) -> bool:
@@ -268,22 +247,25 @@ class Reactor:
     def _finish_turn(self, now_ms: int) -> None:
         self._carry_out(now_ms)
         self._sockets.release_one()
-        self._set_timer()
+        self._timer.set(None if self._looked_at_all else self._look_at_all_ns)
         self._turns.end()
 
     def _carry_out(self, now_ms: int) -> None:
-        """Send what was answered, and hand out disk jobs, which is then the task."""
+        """Send what was answered, and hand out disk jobs."""
         turns = self._turns
         if self._sender.pending:
             turns.enter(turns.sending)
             self._sender.send_some(turns.clock_ns, now_ms)
-        turns.enter(turns.disk)
         self._looked_at_all = turns.began_ns >= self._look_at_all_ns
-        if self._looked_at_all:
+        appended = None if self._looked_at_all else self._broker.vnodes.with_appends()
+        if appended is not None and not appended:
+            return
+        turns.enter(turns.disk)
+        if appended is None:
             self._workers.grow(self._broker.disk_threads)
             if turns.began_ns:
                 self._look_at_all_ns = turns.began_ns + LOOK_NS
-        for vnode, job in self._broker.take_jobs(now_ms, of_all=self._looked_at_all):
+        for vnode, job in self._broker.take_jobs(now_ms, appended):
             self._workers.submit(vnode, job)
 
     # --- connections -----------------------------------------------------------------------------------

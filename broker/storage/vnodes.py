@@ -55,6 +55,10 @@ class Vnodes(Mapping[str, list[Vnode]]):
     def __len__(self) -> int:
         return len(self._by_database)
 
+    def with_appends(self) -> list[Vnode]:
+        """Return those to which something was appended that no job has yet."""
+        return [vnode for vnode in self.every if vnode.log.pending]
+
     def at(self, database: str, index: int) -> Vnode:
         """Return a vnode by its number.  Raises: RequestError(NOT_LEADER_OR_FOLLOWER) if others lead it."""
         found = self.here(database, index)

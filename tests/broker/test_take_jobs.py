@@ -22,7 +22,7 @@ def test_an_error_of_upkeep_does_not_lose_the_commit_that_began_beside_it(
     healthy, failures = VnodeLog.begin_maintenance, [True]
 
     def begin(log: VnodeLog, now_ms: int) -> Job | None:
-        if failures and log.has_appends is False and log is not gateway.broker.meta.log:
+        if failures and not log.pending and log is not gateway.broker.meta.log:
             failures.pop()
             raise ValueError("an error of our own")
         return healthy(log, now_ms)
@@ -52,7 +52,7 @@ def test_between_two_looks_at_all_logs_commits_alone_are_handed_out(monkeypatch:
 
     monkeypatch.setattr(gateway.broker.databases, "take_jobs", take_jobs)
     client.send(producing(("t", 0, batch(b"one"))), 9)
-    jobs = list(gateway.broker.take_jobs(gateway.now_ms, of_all=False))
+    jobs = list(gateway.broker.take_jobs(gateway.now_ms, gateway.broker.vnodes.with_appends()))
     assert ([vnode.database for vnode, _ in jobs], asked) == (["default"], [])
     list(gateway.broker.take_jobs(gateway.now_ms))
     assert asked == ["databases"]

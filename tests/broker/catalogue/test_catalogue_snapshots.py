@@ -111,7 +111,7 @@ def test_no_snapshot_is_taken_while_a_durable_change_is_not_confirmed() -> None:
         PartitionsAdded(topic_id=broker.find_topic("grows").topic_id.hex, first_stream=900, count=1),
         gateway.now_ms,
     )
-    ((vnode, job),) = broker.take_jobs(gateway.now_ms, of_all=False)
+    ((vnode, job),) = broker.take_jobs(gateway.now_ms, broker.vnodes.with_appends())
     job.run()
     vnode.job_done(job, None, gateway.now_ms)
     assert broker.find_topic("grows").partition_count == 1

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import trio
 
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
@@ -384,16 +383,3 @@ def test_between_two_looks_at_all_logs_only_those_with_appends_are_asked(
     loop.clock_ns += LOOK_NS
     loop.turn()
     assert len(asked) == 5
-
-
-def test_a_timer_ends_the_time_without_a_look_at_all_logs(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, kawal_vnodes=4)
-    timer = trio.CancelScope()
-    monkeypatch.setattr(loop.reactor, "_timer", timer)
-    monkeypatch.setattr(trio, "current_time", lambda: 100.0)
-    loop.clock_ns = 1_000_000_000
-    loop.turn()
-    timer.deadline = 1_000.0
-    loop.clock_ns += LOOK_NS // 5
-    loop.turn()
-    assert timer.deadline == pytest.approx(100 + LOOK_NS * 0.8 / 1e9)
