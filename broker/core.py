@@ -143,7 +143,7 @@ class Broker:
         self.stats.on_logged = self.request_log.write
         self.intake = Intake(self, self._dispatcher, self.memory, self.reaper, self.request_log)
         self.receive_memory = receive_memory(self.config, self.timers, self.clock)
-        self._unsent, self._next_connection = list[Connection](), 1
+        self.unsent, self._next_connection = list[Connection](), 1
 
     def _open_metadata(self) -> None:
         """Make the objects that read and change the catalogue, over its log and the vnodes."""
@@ -252,9 +252,13 @@ class Broker:
 
     def next_deadline(self, *, of_logs: bool = True) -> int | None:
         """Return the monotonic time of the next `tick`, or None; `of_logs`: their moments count, too."""
-        moments = [self.timers.next_deadline(), self.coordinators.next_deadline()]
-        moments += [vnode.next_deadline() for vnode in self.vnodes.every] if of_logs else []
-        return min((moment for moment in moments if moment is not None), default=None)
+        nearest, other = self.timers.next_deadline(), self.coordinators.next_deadline()
+        if nearest is None or (other is not None and other < nearest):
+            nearest = other
+        if of_logs:
+            moments = [vnode.next_deadline() for vnode in self.vnodes.every]
+            nearest = min((moment for moment in (nearest, *moments) if moment is not None), default=None)
+        return nearest
 
     def connect(
         self, *, peer: str, advertised: tuple[str, int], now_ms: int, descriptor: int = -1
@@ -266,7 +270,7 @@ class Broker:
             request_bytes_max=self.config.socket_request_max_bytes,
             plain_request_bytes_max=self.config.kawal_request_max_bytes,
             pool=self.receive_memory,
-            unsent=self._unsent,
+            unsent=self.unsent,
             memory=self.memory,
             stats=self.stats,
             offload=self.scheduler.offload,
@@ -289,18 +293,13 @@ class Broker:
         self.stats.connections_closed[connection.close_cause] += 1
         del self.connections[connection.identity]
 
-    @property
-    def has_unsent(self) -> bool:
-        """True while any connection has something to send."""
-        return bool(self._unsent)
-
     def take_unsent(self) -> list[Connection]:
-        """Take the connections that got something to send, or a reason to close, since the last call."""
-        if not self._unsent:
-            return []
-        taken, self._unsent[:] = self._unsent[:], []
-        for connection in taken:
-            connection.account()
+        """Take the connections that got something to send, or a reason to close, since the last call.
+
+        What they hold is accounted for when it is sent; of one to which nothing is sent, `account` is to be
+        called.
+        """
+        taken, self.unsent[:] = self.unsent[:], []
         return taken
 
     def find_topic(self, name: str) -> Topic:

@@ -13,9 +13,10 @@ class Histogram:
 
     __slots__ = ("counts", "total")
 
-    def __init__(self) -> None:
-        self.counts = [0] * (BITS + 1)
-        self.total = 0
+    def __init__(self, counts: list[int] | None = None, total: int = 0) -> None:
+        """Begin with these counts, which are not copied, and the sum of the numbers."""
+        self.counts = [0] * (BITS + 1) if counts is None else counts
+        self.total = total
 
     def add(self, value: int) -> None:
         """Count a number, of at most 64 bits."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from broker.loop.histogram import Histogram
+from broker.loop.histogram import BITS, Histogram
 
 PHASES: Final = ("queue", "local", "remote", "response", "send")
 
@@ -40,33 +40,51 @@ class Timed(Protocol):
 
 
 class ApiStats:
-    """The time and the bytes of one API's requests."""
+    """The time and the bytes of one API's requests.
+
+    Of the moments of all requests the sums are kept: the sums of durations are their differences.
+    """
 
     __slots__ = (
-        "local_ns",
-        "queue_ns",
-        "remote_ns",
+        "answered_ns",
+        "began_ns",
+        "counts",
+        "handled_ns",
+        "received_ns",
+        "released_ns",
         "request_bytes",
         "response_bytes",
-        "response_ns",
-        "send_ns",
-        "total_ns",
+        "sent_ns",
     )
 
     def __init__(self) -> None:
-        self.total_ns = Histogram()
-        self.queue_ns = Histogram()
-        self.local_ns = Histogram()
-        self.remote_ns = Histogram()
-        self.response_ns = Histogram()
-        self.send_ns = Histogram()
+        self.counts = tuple([0] * (BITS + 1) for _ in ("total", *PHASES))
+        """The requests by their total and by the phases, as in `Histogram.counts`."""
+        self.received_ns = self.began_ns = self.handled_ns = 0
+        self.answered_ns = self.released_ns = self.sent_ns = 0
         # With headers, without the four bytes of a request's length; with those of an answer's.
         self.request_bytes = 0
         self.response_bytes = 0
 
+    @property
+    def total_ns(self) -> Histogram:
+        """The whole durations."""
+        return Histogram(self.counts[0], self.sent_ns - self.received_ns)
+
     def phases(self) -> dict[str, Histogram]:
         """Return the histograms of the phases by name."""
-        return {phase: getattr(self, f"{phase}_ns") for phase in PHASES}
+        waited_ns = self.answered_ns - self.began_ns - self.handled_ns
+        sums = (
+            self.began_ns - self.received_ns,
+            self.handled_ns,
+            waited_ns,
+            self.released_ns - self.answered_ns,
+            self.sent_ns - self.released_ns,
+        )
+        return {
+            phase: Histogram(counts, total)
+            for phase, counts, total in zip(PHASES, self.counts[1:], sums, strict=True)
+        }
 
 
 class RequestStats:
@@ -83,23 +101,21 @@ class RequestStats:
     def add(self, calls: Iterable[Timed], sent_ns: int) -> None:
         """Count calls whose answers have left at this moment."""
         api = self.api
-        # Written out: functions for the parts would double the cost.  The sums of durations are differences
-        # of the sums of moments.
-        total, queue, local = api.total_ns.counts, api.queue_ns.counts, api.local_ns.counts
-        remote, response, send = api.remote_ns.counts, api.response_ns.counts, api.send_ns.counts
-        count = all_received = all_began = all_local = all_answered = all_released = 0
+        # Written out: functions for the parts would double the cost.
+        total, queue, local, remote, response, send = api.counts
         for call in calls:
             number = call.count
-            count += number
-            api.request_bytes += call.size_bytes
-            api.response_bytes += call.response_bytes
             received_ns, began_ns, local_ns = call.received_ns, call.began_ns, call.handled_ns
             answered_ns, released_ns = call.answered_ns, call.released_ns
-            all_received += number * received_ns
-            all_began += number * began_ns
-            all_local += local_ns
-            all_answered += number * answered_ns
-            all_released += number * released_ns
+            self.count += number
+            api.request_bytes += call.size_bytes
+            api.response_bytes += call.response_bytes
+            api.received_ns += number * received_ns
+            api.began_ns += number * began_ns
+            api.handled_ns += local_ns
+            api.answered_ns += number * answered_ns
+            api.released_ns += number * released_ns
+            api.sent_ns += number * sent_ns
             local_ns //= number
             total[(sent_ns - received_ns).bit_length()] += number
             queue[(began_ns - received_ns).bit_length()] += number
@@ -107,13 +123,6 @@ class RequestStats:
             remote[(answered_ns - began_ns - local_ns).bit_length()] += number
             response[(released_ns - answered_ns).bit_length()] += number
             send[(sent_ns - released_ns).bit_length()] += number
-        self.count += count
-        api.total_ns.total += count * sent_ns - all_received
-        api.queue_ns.total += all_began - all_received
-        api.local_ns.total += all_local
-        api.remote_ns.total += all_answered - all_began - all_local
-        api.response_ns.total += all_released - all_answered
-        api.send_ns.total += count * sent_ns - all_released
 
 
 def phases_ns(call: Timed, sent_ns: int) -> tuple[int, int, int, int, int]:

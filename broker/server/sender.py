@@ -42,12 +42,13 @@ class Sender:
     @property
     def pending(self) -> bool:
         """True while something is left to send."""
-        return bool(self._waiting) or self._broker.has_unsent
+        return bool(self._waiting or self._broker.unsent)
 
     def send_some(self, clock_ns: Callable[[], int], now_ms: int) -> None:
         """Send what was answered until all has left or the time is used up."""
         waiting = self._waiting
-        waiting += self._broker.take_unsent()
+        broker = self._broker
+        waiting += broker.take_unsent()
         ends_ns = clock_ns() + SEND_SHARE_NS
         while waiting:
             connection = waiting.popleft()
@@ -58,9 +59,11 @@ class Sender:
                 except Exception as error:  # noqa: BLE001  (the net)
                     self._sockets.fail(transport, error)
             if clock_ns() > ends_ns:
-                return
-            if not waiting:
-                waiting += self._broker.take_unsent()
+                break
+            if broker.unsent and not waiting:
+                waiting += broker.take_unsent()
+        for connection in waiting:
+            connection.account()
 
     def send(self, transport: Transport, now_ms: int) -> None:
         """Send as much as one socket takes; requests that waited for room are served in a later turn."""
@@ -80,12 +83,15 @@ class Sender:
             sockets.lose(transport, (error.strerror or str(error)).lower())
             return
         if transport.blocked:
+            connection.account()
             self._warm_if_cold(transport)
         elif connection.close_reason is not None and not connection.outgoing:
             sockets.lose(transport, connection.close_reason)
             return
-        if connection.stalled and not connection.saturated and not sockets.stopping:
-            sockets.ready.resume(transport)
+        if connection.stalled and not sockets.stopping:
+            connection.account()
+            if not connection.saturated:
+                sockets.ready.resume(transport)
         if transport.interest != READ or connection.outgoing or connection.close_reason is not None:
             sockets.watch(transport, now_ms)
 

@@ -36,6 +36,7 @@ def leave_unsent(client: Client) -> None:
     client.send(ApiVersionsRequest(), 2)
     for connection in client.gateway.broker.take_unsent():
         connection.dirty = False
+        connection.account()
     client.connection.unsent_since_ms = client.gateway.now_ms
     assert client.connection.outgoing
 

@@ -48,7 +48,7 @@ def test_an_answer_counts_when_its_last_byte_has_left(link: Link) -> None:
     link.now_ns = 26
     departures.sent(21)
     assert link.counted == 3
-    send = link.stats.apis[3].send_ns
+    send = link.stats.apis[3].phases()["send"]
     assert (send.count, send.total) == (3, 10 + 20 + 10)
     assert link.stats.apis[3].response_bytes == 31
 
