@@ -33,6 +33,9 @@ TAIL: Final = b"\0\0\0"
 NO_ID: Final = -1
 """The length of a transactional id that is not there before version 9, and of a client id."""
 
+CLIENT_ID_BYTES_MAX: Final = 256
+"""A longer client id is left to the decoder: a form is kept as long as its connection."""
+
 _REQUEST: Final = Struct(">hhih")
 """API, version, correlation id, length of the client id."""
 
@@ -126,7 +129,7 @@ def maybe_form(data: memoryview) -> RequestForm | None:
     if len(data) < HEADER_BYTES:
         return None
     _api_key, version, _correlation_id, id_length = _REQUEST.unpack_from(data)
-    if id_length < NO_ID:
+    if not NO_ID <= id_length <= CLIENT_ID_BYTES_MAX:
         return None
     body = _REQUEST.size + max(0, id_length)
     if version >= FLEXIBLE_SINCE_VERSION:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from broker.loop.answers import WholeAnswer
 from protocol.api_keys import ApiKey
 from protocol.headers import encode_response_header
 from protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -34,6 +33,8 @@ class Stored(NamedTuple):
     correlation_id: int
     base_offset: int
     append_time_ms: int
+    version: int
+    """It is safe once the log's next version is above."""
 
 
 class KnownHead:
@@ -85,14 +86,14 @@ class KnownHead:
         )
         return ProduceResponse(responses=[topic])
 
-    def answers(self, stored: list[Stored], log_start: int) -> WholeAnswer:
+    def answers(self, stored: list[Stored], log_start: int) -> bytes:
         """Return the answers for batches that were stored."""
         pack, size, before, after = self._answer.pack, self._answer.size - 4, self._before, self._after
         if self._tells_log_start:
-            found = [pack(size, number, before, base, ms, log_start, after) for number, base, ms in stored]
+            found = [pack(size, number, before, base, ms, log_start, after) for number, base, ms, _ in stored]
         else:
-            found = [pack(size, number, before, base, ms, after) for number, base, ms in stored]
-        return WholeAnswer(b"".join(found))
+            found = [pack(size, number, before, base, ms, after) for number, base, ms, _ in stored]
+        return b"".join(found)
 
     def refusal(self, error: ErrorCode, append_time_ms: int, log_start: int) -> ProduceResponse:
         """Return the answer for a batch that was lost."""
@@ -107,12 +108,12 @@ class KnownHead:
             )
         )
 
-    def refusals(self, error: ErrorCode, stored: list[Stored], log_start: int) -> WholeAnswer:
+    def refusals(self, error: ErrorCode, stored: list[Stored], log_start: int) -> bytes:
         """Return the answers for several such batches."""
         found = b""
-        for number, _, append_time_ms in stored:
+        for number, _, append_time_ms, _ in stored:
             response = self.refusal(error, append_time_ms, log_start)
             body = b"".join(encode(response, self.version))  # type: ignore[arg-type]  # no file ranges
             header = encode_response_header(ApiKey.PRODUCE, self.version, number)
             found += (len(header) + len(body)).to_bytes(4) + header + body
-        return WholeAnswer(found)
+        return found

@@ -5,7 +5,7 @@ first with a head is served as any other; if nothing about its topic is special,
 under the head, with the bytes of the answer.  Those that follow are neither decoded nor passed from hand to
 hand, and those of one client that have come together are one piece of work, a run:
 
-    request request request ... --serve--> batches in one frame of the log, one call --appended--> all answers
+    request request request ... --serve--> batches in the log's open frame, one call --appended--> all answers
 
 The batch is judged as on the ordinary way, without what their topics never ask (`append_plain`), and one that
 is refused takes that way from the start, which answers it.
@@ -23,6 +23,7 @@ from broker.catalogue.catalogue_records import TopicDeleted
 from broker.catalogue.queue_lengths import has_length
 from broker.config.kawal_topic_keys import CODECS
 from broker.errors import RequestError
+from broker.loop.answers import WholeAnswer
 from broker.loop.call import CALL_BYTES, SMALL_BYTES, Call
 from broker.requests.known_head import KnownHead, Stored
 from broker.storage.append import append_plain
@@ -51,7 +52,7 @@ _ATTRIBUTES_AT: Final = 22
 class ProduceRun:
     """Requests of one client, one after the other, whose batches wait for the disk."""
 
-    __slots__ = ("_call", "_known", "_log_start", "size_bytes", "stored", "version")
+    __slots__ = ("_call", "_known", "_log_start", "size_bytes", "stored")
 
     def __init__(self, known: KnownHead) -> None:
         self._known = known
@@ -59,8 +60,6 @@ class ProduceRun:
         self._call: Call[Any]
         self.stored: list[Stored] = []
         self.size_bytes = 0
-        self.version = -1
-        """The version of the last batch."""
 
     def take(
         self,
@@ -93,8 +92,7 @@ class ProduceRun:
                 )
             except RequestError:
                 return data
-            stored.append(Stored(correlation_id, added.base_offset, added.append_time_ms))
-            self.version = added.version
+            stored.append(Stored(correlation_id, added.base_offset, added.append_time_ms, added.version))
             self.size_bytes += len(data)
             room_bytes -= len(data) + CALL_BYTES + known.weight_bytes
             if room_bytes <= 0 or len(stored) >= most or clock_ns() > ends_ns:
@@ -111,19 +109,24 @@ class ProduceRun:
         """Answer with this call, which stands for all requests, when the batches are safe."""
         self._call = call
         call.correlation_id = self.stored[0].correlation_id
-        self._known.partition.vnode.wait_durable(self.version, self, now_ms)
+        self._known.partition.vnode.wait_durable(self.stored[-1].version, self, now_ms)
 
-    def appended(self, _vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
+    def appended(self, vnode: Vnode, error: ErrorCode | None, _now_ms: int) -> None:
         """Answer."""
         call, known, stored = self._call, self._known, self.stored
         if error is None:
-            call.reply(known.answers(stored, self._log_start))
+            call.reply(WholeAnswer(known.answers(stored, self._log_start)))
         elif len(stored) == 1:
             call.reply(known.refusal(error, stored[0].append_time_ms, self._log_start))
         else:
-            call.errors = [int(error)] * len(stored)
+            # A frame that was full took those before it, and may have reached the disk.
+            end = vnode.log.next_version if vnode.is_confirmed else 0
+            safe = [batch for batch in stored if batch.version < end]
+            lost = stored[len(safe) :]
+            call.errors = [int(error)] * len(lost)
             call.connection.stats.failed(call.api_key, call.version, call.errors)
-            call.reply(known.refusals(error, stored, self._log_start))
+            found = known.answers(safe, self._log_start) + known.refusals(error, lost, self._log_start)
+            call.reply(WholeAnswer(found))
 
 
 class RepeatedProduces:
@@ -156,7 +159,6 @@ class RepeatedProduces:
         form = connection.produce_form
         known = None if form is None else self._known_in(form, data)
         if known is None and (form := maybe_form(data)) is not None:
-            connection.produce_form = form
             known = self._known_in(form, data)
         if (
             form is None
@@ -165,6 +167,7 @@ class RepeatedProduces:
             or not self._passes(connection, known, now_ms)
         ):
             return data
+        connection.produce_form = form
         turns = self._loop.stats.turns
         before = turns.enter(turns.apis[ApiKey.PRODUCE])
         began_ns = turns.mark_ns

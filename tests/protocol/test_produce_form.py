@@ -22,7 +22,7 @@ def request(version: int, *, client_id: str | None = "c", name: str = "t", index
     return header + b"".join(encode(body, version))  # type: ignore[arg-type]  # no file ranges
 
 
-@pytest.mark.parametrize("client_id", [None, "", "rdkafka", "x" * 300])
+@pytest.mark.parametrize("client_id", [None, "", "rdkafka", "x" * 256])
 @pytest.mark.parametrize("version", range(3, 14))
 def test_the_parts_of_a_request_are_found(version: int, client_id: str | None) -> None:
     data = request(version, client_id=client_id)
@@ -47,10 +47,14 @@ def test_a_request_that_is_cut_anywhere_has_no_form_or_no_batch(version: int) ->
 
 
 @pytest.mark.parametrize("version", [7, 9])
-@pytest.mark.parametrize("length", [-2, 1_000, 32_767])
+@pytest.mark.parametrize("length", [-2, 250, 1_000, 32_767])
 def test_a_client_id_of_an_impossible_length_is_left_to_the_decoder(version: int, length: int) -> None:
     data = request(version)
     assert maybe_form(memoryview(data[:8] + struct.pack(">h", length) + data[10:])) is None
+
+
+def test_a_long_client_id_is_left_to_the_decoder_as_it_would_be_kept_with_the_connection() -> None:
+    assert maybe_form(memoryview(request(9, client_id="x" * 257))) is None
 
 
 def test_tags_in_the_header_are_left_to_the_decoder() -> None:

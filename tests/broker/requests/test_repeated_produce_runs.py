@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,23 @@ def test_each_of_several_requests_is_told_of_lost_records_and_counted(
     assert gateway.broker.stats.requests[10].errors == {ErrorCode.KAFKA_STORAGE_ERROR: 3}
     gateway.advance(2_000)
     assert produce(client, b"e") == 1
+
+
+def test_of_a_run_that_fills_a_frame_what_reached_the_disk_is_not_told_as_lost(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "t")
+    produce(client, b"a")
+    log = gateway.partition("t").vnode.log
+    log.change_options(replace(log.options, frame_entries_max=2))
+    several(client, b"b", b"c", b"d")
+    assert [call.count for call in client.connection.calls] == [3]
+    gateway.run_jobs()
+    gateway.disk.faults.append(failing("sync", errno.EIO, path="vnode"))
+    assert offsets(client) == [(0, 1), (0, 2), (ErrorCode.KAFKA_STORAGE_ERROR, -1)]
+    assert gateway.broker.stats.requests[10].errors == {ErrorCode.KAFKA_STORAGE_ERROR: 1}
+    gateway.advance(2_000)
+    assert produce(client, b"e") == 3
 
 
 def test_a_client_may_have_no_more_requests_in_flight_than_one_by_one() -> None:
