@@ -6,8 +6,10 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from heapq import merge
 from typing import Any, Final, NamedTuple
 
+from broker.server.audit_file import paths_of_workers
 from console.errors import CommandError, UsageError
 from views.durations import parse_duration
 
@@ -58,21 +60,37 @@ def since_of(text: str, now: datetime) -> datetime:
     return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
 
 
-def files_of(path: str) -> list[str]:
-    """Return the files of an audit log, the oldest first.  Raises: CommandError."""
-    older: list[str] = []
-    while os.path.exists(f"{path}.{len(older) + 1}"):
-        older.append(f"{path}.{len(older) + 1}")
-    if not older and not os.path.exists(path):
-        raise CommandError(f"there is no audit log {path}; kawal.audit.file names the one of a server")
-    return [*reversed(older), path]
-
-
-def events_of(paths: list[str]) -> Iterator[Event | None]:
-    """Yield the events of files; None for a line that is none, as a crash can leave.
+def files_of(path: str) -> list[list[str]]:
+    """Return the files of an audit log, the oldest first: a list for each worker that has written it.
 
     Raises: CommandError.
     """
+    found = [[*_older(each), each] for each in paths_of_workers(path)]
+    if found == [[path]] and not os.path.exists(path):
+        raise CommandError(f"there is no audit log {path}; kawal.audit.file names the one of a server")
+    return found
+
+
+def _older(path: str) -> list[str]:
+    older: list[str] = []
+    number = 1
+    # A crash while files are moved on leaves one number out, until they are moved again.
+    while os.path.exists(f"{path}.{number}") or os.path.exists(f"{path}.{number + 1}"):
+        older.append(f"{path}.{number}")
+        number += 1
+    return older[::-1]
+
+
+def events_of(logs: list[list[str]]) -> Iterator[Event | None]:
+    """Yield the events of files, those of several workers by their times.
+
+    None stands for a line that is no event, as a crash can leave.  Raises: CommandError.
+    """
+    return merge(*map(_events_in, logs), key=lambda event: moment_of(event or {}))
+
+
+def _events_in(paths: list[str]) -> Iterator[Event | None]:
+    """Yield the events of one worker's files."""
     for path in paths:
         try:
             with open(path, "rb") as stream:

@@ -75,12 +75,15 @@ class AuditTrail:
         now_ms: Callable[[], int],
         wall_ms: Callable[[], int],
         after: After,
+        node: int | None = None,
     ) -> None:
+        """Events name the `node` if there are several."""
         self._sinks = sinks
         self._refuses = refuses
         self._now_ms = now_ms
         self._wall_ms = wall_ms
         self._after = after
+        self._of: Event = {} if node is None else {"node": node}
         # With the characters of each.
         self._queue: deque[tuple[Event, int]] = deque()
         self._batch: Batch | None = None
@@ -121,7 +124,7 @@ class AuditTrail:
             for name, value in fields.items()
             if value is not None and value != ""
         }
-        made = {"time_ms": self._wall_ms(), "event": event, "outcome": outcome, **shown}
+        made = {"time_ms": self._wall_ms(), "event": event, "outcome": outcome, **self._of, **shown}
         self._put(made, shortener.characters)
         self._start()
 
@@ -166,7 +169,7 @@ class AuditTrail:
         if self._batch is not None or not self._queue:
             return
         if self._lost:
-            gap = {"time_ms": self._wall_ms(), "event": "audit.gap", "outcome": "failed"}
+            gap = {"time_ms": self._wall_ms(), "event": "audit.gap", "outcome": "failed", **self._of}
             self._queue.appendleft(({**gap, "left_out": self._lost}, 0))
             self._lost = 0
         self._batch = Batch(list(self._taken()))

@@ -58,6 +58,9 @@ class Seat(Protocol):
         It waits until the controller has started.  Raises: StartError.
         """
 
+    def own_path(self, path: str) -> str:
+        """Return the path of this process's own file, where the settings name one."""
+
     def warn(self, broker: Broker) -> None:
         """Say so if some nodes have nothing to do."""
 

@@ -2,6 +2,11 @@
 
     audit.log  →  audit.log.1  →  audit.log.2  →  …            the last of `count` older ones is removed
 
+Of several workers each has a file of its own, which it alone moves on: one that hangs or dies, be it in the
+middle of a line, keeps no other from writing.
+
+    audit.log   audit.log.worker-1   audit.log.worker-2   …
+
 A file that someone else has moved away (logrotate) is noticed before the next write, and made again.
 """
 
@@ -10,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable
@@ -20,6 +26,29 @@ FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLO
 """Without O_NONBLOCK, opening a pipe would wait for its reader; a link could lead to any file."""
 
 MODE: Final = 0o600
+
+
+WORKER: Final = ".worker-"
+
+
+def path_of_worker(path: str, number: int) -> str:
+    """Return the path of the file of the worker of this number; the first one's is the path itself."""
+    return f"{path}{WORKER}{number}" if number else path
+
+
+def paths_of_workers(path: str) -> list[str]:
+    """Return the path, and those of other workers that there are, or were, by their number."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        names = []
+    # An older file is that of a worker, too, when the newest one has been moved away.
+    found = (
+        re.fullmatch(rf"{re.escape(name)}{re.escape(WORKER)}([1-9]\d{{0,8}})(\.\d+)?", each) for each in names
+    )
+    numbers = {int(match[1]) for match in found if match}
+    return [path, *(path_of_worker(path, number) for number in sorted(numbers))]
 
 
 class AuditFile:

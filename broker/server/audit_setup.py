@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from broker.catalogue.audited_changes import ChangeAudit
 from broker.config.config import Config
@@ -14,6 +15,9 @@ from broker.security.audit_trail import AuditTrail, Batch, Done, Sink
 from broker.server.audit_file import AuditFile, line_of
 from broker.server.listeners import Listener, StartError
 from broker.server.workers import AUDIT_STOP_SECONDS, DiskWorkers
+
+if TYPE_CHECKING:
+    from broker.server.among import Seat
 
 logger = logging.getLogger("kawal.audit")
 
@@ -59,11 +63,13 @@ def _write_rest(file: AuditFile, events: list[dict[str, object]]) -> None:
         logger.error("%d events were not written to %s: %s", len(events), file.path, error)
 
 
-def open_audit_file(config: Config) -> AuditFile | None:
+def open_audit_file(config: Config, place: Seat | None = None) -> AuditFile | None:
     """Open the file of the audit log if there is one.  Raises: StartError."""
     path = config.kawal_audit_file
     if path is None:
         return None
+    if place is not None:
+        path = place.own_path(path)
     try:
         return AuditFile(
             path,
@@ -96,6 +102,7 @@ def make_trail(broker: Broker, config: Config, first: Sink) -> AuditTrail:
         now_ms=lambda: clock.turn_ms,
         wall_ms=lambda: clock.wall_ms(clock.turn_ms),
         after=after,
+        node=broker.nodes.own_id if broker.nodes.count > 1 else None,
     )
     broker.stats.audit = AuditObserver(trail, broker)
     broker.metadata_log.audit = ChangeAudit(trail, broker.catalogue, broker.stats.turns)

@@ -139,6 +139,10 @@ class NodePlace:
         self.begins_anew = True
         signal.raise_signal(signal.SIGTERM)
 
+    def own_path(self, path: str) -> str:
+        """Return the path: a machine has no other node's file."""
+        return path
+
     def warn(self, broker: Broker) -> None:
         """Say so if some nodes have nothing to do, or if this one may have had records."""
         # A new cluster has internal topics from its first moment on.

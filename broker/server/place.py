@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.catalogue.nodes import Nodes
 from broker.config.config import Config
+from broker.server.audit_file import path_of_worker
 from broker.server.catalogue_link import CatalogueLink
 from broker.server.listeners import Listener, advertised_by
 from broker.server.peer_door import PeerDoor
@@ -75,6 +76,10 @@ class Place(NamedTuple):
         )
         nodes = Nodes(config.node_id, number=self.number, count=self.workers, peers=links)
         return nodes, None if nodes.is_controller else CatalogueLink(nodes, links)
+
+    def own_path(self, path: str) -> str:
+        """Return the path of this worker's own file, where the settings name one for all."""
+        return path_of_worker(path, self.number)
 
     def warn(self, broker: Broker) -> None:
         """Say so if some workers have nothing to do."""

@@ -104,7 +104,7 @@ def main(
             sockets.callback(listener.socket.close)
         web = open_web(config, pages, console, sockets, place)
         # Before anything is changed: what could not be told is not done.
-        audit_file = _open_audit_file(config)
+        audit_file = _open_audit_file(config, place)
         workers = DiskWorkers(0)
         sockets.callback(workers.stop)
         among = None if place is None else Among(place, *place.join(config, workers, listeners))
@@ -180,13 +180,13 @@ def _prepare_process() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def _open_audit_file(config: Config) -> AuditFile | None:
+def _open_audit_file(config: Config, place: Seat | None) -> AuditFile | None:
     """Open the file of the audit log, if there is one.  Raises: StartError."""
     if config.kawal_audit_file is None:
         return None
     from broker.server.audit_setup import open_audit_file  # most servers have no audit log
 
-    return open_audit_file(config)
+    return open_audit_file(config, place)
 
 
 def _start_audit(

@@ -19,8 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         """Print the events of an audit log, the oldest first: logins, denied requests, and changes.  It reads
-        the file that kawal.audit.file names, and the older ones beside it; no server is asked.  What the
-        events and their fields mean is in docs/audit.md.""",
+        the file that kawal.audit.file names, and beside it the older ones and those of other workers; no
+        server is asked.  What the events and their fields mean is in docs/audit.md.""",
         [
             ("audit /var/log/kawal/audit.log", "all of a file"),
             ("audit --config server.properties --since 2h", "the last two hours of a server's log"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from broker.config.config import Config
+from broker.server.audit_file import path_of_worker, paths_of_workers
 from console.doctor.facts import Facts
 from console.doctor.finding import Finding, ok, problem, warning
 
@@ -21,23 +22,25 @@ def check_audit(facts: Facts, config: Config) -> Iterator[Finding]:
     if path is None:
         return
     folder = os.path.dirname(path)
-    if not os.access(folder, os.W_OK | os.X_OK) or (os.path.exists(path) and not os.access(path, os.W_OK)):
+    written = [path_of_worker(path, number) for number in range(config.kawal_workers)]
+    closed = [each for each in written if os.path.exists(each) and not os.access(each, os.W_OK)]
+    if closed or not os.access(folder, os.W_OK | os.X_OK):
         yield problem(
             "audit",
-            f"user {facts.user_id} cannot write the audit log {path}",
+            f"user {facts.user_id} cannot write the audit log {closed[0] if closed else path}",
             "make its folder, or change the owner; or name another file as kawal.audit.file",
         )
         return
-    needed = config.kawal_audit_file_max_bytes * (config.kawal_audit_file_count + 1)
+    needed = config.kawal_audit_file_max_bytes * (config.kawal_audit_file_count + 1) * len(written)
     free = facts.space(folder).free_bytes
     if free < config.kawal_audit_file_max_bytes:
         refuses = config.kawal_audit_when_full == "refuse"
         effect = "logins and changes are refused" if refuses else "events are lost"
         yield problem("audit", f"{folder} has {free} bytes left; when it is full, {effect}", "make room")
-    elif free < needed - _used(path, config.kawal_audit_file_count):
+    elif free < needed - sum(_used(each, config.kawal_audit_file_count) for each in written):
         text = f"{folder} has {free} bytes left, and the audit log may take {needed}"
         yield warning("audit", text, "make room, or keep fewer files (kawal.audit.file.count)")
-    lost = _lost(path)
+    lost = sum(map(_lost, paths_of_workers(path)))
     if lost:
         text = f"{lost} events were lost while {path} could not be written"
         advice = "'kawal audit --event audit.gap' shows when; the server's log has the reason"

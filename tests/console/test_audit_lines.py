@@ -33,17 +33,51 @@ def test_older_files_come_first(tmp_path: Path) -> None:
     ]
 
 
+def test_older_files_are_read_when_a_crash_has_left_one_number_out(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    for name in ("audit.log", "audit.log.2", "audit.log.3"):
+        (tmp_path / name).write_text(json.dumps({"event": name}) + "\n")
+    found = [event and event["event"] for event in events_of(files_of(str(path)))]
+    assert found == ["audit.log.3", "audit.log.2", "audit.log"]
+
+
+def test_the_events_of_several_workers_come_by_their_times(tmp_path: Path) -> None:
+    def write(name: str, *minutes: int) -> None:
+        times = (f"2026-11-23T10:{minute:02}:00.000Z" for minute in minutes)
+        (tmp_path / name).write_text(
+            "".join(json.dumps({"time": time, "event": name}) + "\n" for time in times)
+        )
+
+    write("audit.log.1", 1)
+    write("audit.log", 5, 9)
+    write("audit.log.worker-1", 2, 6)
+    write("audit.log.worker-12.1", 4)
+    write("audit.log.worker-x", 3)
+    with (tmp_path / "audit.log.worker-1").open("a") as file:
+        file.write("torn\n")
+    found = [event and event["event"] for event in events_of(files_of(str(tmp_path / "audit.log")))]
+    assert found == [
+        "audit.log.1",
+        "audit.log.worker-1",
+        "audit.log.worker-12.1",
+        "audit.log",
+        "audit.log.worker-1",
+        None,
+        "audit.log",
+    ]
+
+
 def test_torn_lines_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
     path.write_bytes(b'{"event"\n{"event": "e"}\n[1]\n\xff\n')
-    assert list(events_of([str(path)])) == [None, {"event": "e"}, None, None]
+    assert list(events_of([[str(path)]])) == [None, {"event": "e"}, None, None]
 
 
 def test_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"there is no audit log .*kawal\.audit\.file"):
         files_of(str(tmp_path / "none"))
     with pytest.raises(CommandError, match="cannot read"):
-        list(events_of([str(tmp_path)]))
+        list(events_of([[str(tmp_path)]]))
 
 
 @pytest.mark.parametrize(

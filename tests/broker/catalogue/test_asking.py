@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from broker.config.acl_keys import STANDARD_AUTHORIZER
-from broker.config.several_nodes import SERVER
 from broker.security.audit_trail import Batch, Done
 from broker.server.audit_file import line_of
 from broker.server.audit_setup import make_trail
@@ -52,9 +49,7 @@ def asking_token() -> CreateDelegationTokenRequest:
     return CreateDelegationTokenRequest(renewers=[], max_lifetime_ms=-1)
 
 
-def test_the_controllers_audit_tells_the_client_and_not_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Refused so far, as all nodes would write to one file; here the controller has one alone.
-    monkeypatch.delitem(SERVER, "kawal.audit.file")
+def test_the_controllers_audit_tells_the_client_and_not_the_node() -> None:
     cluster = Cluster(
         2, authorizer_class_name=STANDARD_AUTHORIZER, super_users=ADMIN, kawal_audit_file="/audit.log"
     )
@@ -81,10 +76,7 @@ def test_the_controllers_audit_tells_the_client_and_not_the_node(monkeypatch: py
     }
 
 
-def test_an_audited_node_deletes_no_records_that_another_leads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delitem(SERVER, "kawal.audit.file")
+def test_an_audited_node_deletes_no_records_that_another_leads() -> None:
     cluster = Cluster(2, kawal_audit_file="/audit.log")
     make_trail(cluster[1].broker, cluster[1].config, lambda _batch, done: done(None))
     cluster.call(of(cluster, ADMIN), CreateTopicsRequest(topics=[creation("t", 2)], timeout_ms=1000), 7)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.server.audit_file import AuditFile, line_of
+from broker.server.audit_file import AuditFile, line_of, path_of_worker, paths_of_workers
 
 
 def opened(path: Path, max_bytes: int = 1 << 20, count: int = 3, *, sync: bool = True) -> AuditFile:
@@ -119,3 +119,30 @@ def test_no_text_of_a_client_breaks_a_line_or_commands_a_terminal() -> None:
     tree = json.loads(line)
     assert tree["time"] == "2023-11-14T22:13:20.123Z"
     assert tree["user"] == "a\n\x1b[2J\x7f\u202eb\ud800"
+
+
+def test_each_worker_has_a_file_of_its_own_and_the_first_one_that_which_is_named(tmp_path: Path) -> None:
+    path = str(tmp_path / "audit.log")
+    assert [path_of_worker(path, number) for number in (0, 2)] == [path, f"{path}.worker-2"]
+    files = [opened(Path(path_of_worker(path, number)), max_bytes=10, count=2) for number in (0, 2, 10)]
+    for number in range(3):
+        for file in files:
+            file.write([f"line {number}\n".encode()])
+    assert paths_of_workers(path) == [path, f"{path}.worker-2", f"{path}.worker-10"]
+    assert Path(f"{path}.worker-2.2").read_bytes() == b"line 0\n"
+    assert paths_of_workers(str(tmp_path / "none" / "audit.log")) == [str(tmp_path / "none" / "audit.log")]
+
+
+def test_a_worker_that_has_moved_its_file_away_is_known_by_its_older_ones(tmp_path: Path) -> None:
+    for name in (
+        "a.log.worker-1.1",
+        "a.log.worker-01",
+        "a.log.worker-2.x",
+        "b.log.worker-3",
+        "axlog.worker-4",
+    ):
+        (tmp_path / name).write_text("")
+    assert paths_of_workers(str(tmp_path / "a.log")) == [
+        str(tmp_path / "a.log"),
+        str(tmp_path / "a.log.worker-1"),
+    ]

@@ -15,6 +15,8 @@ from broker.security.audit_trail import Batch
 from broker.server.audit_file import AuditFile
 from broker.server.audit_setup import line_maker, open_audit_file, start_audit
 from broker.server.listeners import Listener, StartError
+from broker.server.place import Place
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Gateway
 
 
@@ -144,3 +146,19 @@ def test_users_whom_the_operator_has_changed_in_a_file_are_told_by_name(tmp_path
         "added": ["bob"],
         "changed": ["a\nb"],
     }
+
+
+def test_each_worker_writes_its_own_file_and_its_events_name_it(tmp_path: Path) -> None:
+    path, threads = tmp_path / "audit.log", Threads()
+    cluster = Cluster(2, kawal_audit_file=str(path))
+    nothing: Any = None
+    for number, node in enumerate(cluster):
+        place = Place(number, 2, [], nothing, nothing, 9, None, lambda: None, False)
+        file = open_audit_file(node.config, place)
+        start_audit(node.broker, node.config, [], threads, file=file)  # type: ignore[arg-type]
+    threads.run()
+    lines = [path.read_text(), path.with_name("audit.log.worker-1").read_text()]
+    assert [(event["event"], event["node"]) for event in map(json.loads, lines)] == [
+        ("server.started", 0),
+        ("server.started", 1),
+    ]

@@ -97,6 +97,10 @@ def test_a_directory_of_another_node_is_refused_before_the_controller_is_asked(t
         joined(settings, [])
 
 
+def test_a_node_has_the_file_that_its_settings_name(tmp_path: Path) -> None:
+    assert NodePlace(config(tmp_path, 1)).own_path("/a/audit.log") == "/a/audit.log"
+
+
 def test_a_secret_that_cannot_be_used_ends_the_start(tmp_path: Path) -> None:
     settings = config(tmp_path)
     (tmp_path / "secret").chmod(0o644)

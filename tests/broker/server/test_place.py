@@ -31,6 +31,13 @@ def test_the_first_worker_is_the_controller_and_follows_nothing() -> None:
     assert catalogue is None
 
 
+def test_the_first_worker_has_the_file_that_the_settings_name_and_others_their_own() -> None:
+    assert [place(number).own_path("/a/audit.log") for number in (0, 2)] == [
+        "/a/audit.log",
+        "/a/audit.log.worker-2",
+    ]
+
+
 def test_addresses_are_short_however_long_the_directorys_path_is() -> None:
     assert address_of(9, requests_name(2)) == "/proc/self/fd/9/worker-2.sock"
     assert address_of(9, pages_name(2)) == "/proc/self/fd/9/worker-2.http.sock"

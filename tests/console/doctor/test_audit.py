@@ -54,3 +54,15 @@ def test_events_that_were_lost_are_told(tmp_path: Path) -> None:
     (found,) = findings(path)
     assert found.verdict == "warning"
     assert found.text.startswith("7 events were lost")
+
+
+def test_the_files_of_all_workers_are_looked_at(tmp_path: Path) -> None:
+    path, other = tmp_path / "audit.log", tmp_path / "audit.log.worker-1"
+    other.write_text('{"event": "audit.gap", "left_out": 3}\n')
+    (found,) = findings(path)
+    assert found.text.startswith("3 events were lost"), "the workers of an earlier start may have been more"
+    assert [each.verdict for each in findings(path, kawal_workers=2)] == ["warning"]
+    other.write_text("")
+    small = FakeFacts(space=(1 << 30, 800 << 20, 1_000))
+    assert [each.verdict for each in findings(path, small)] == ["ok"]
+    assert [each.verdict for each in findings(path, small, kawal_workers=2)] == ["warning", "ok"]
