@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from compat_tests.confluent import open_consumer, take
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.logins import USERS, login_settings
 from compat_tests.waiting import eventually
 from compat_tests.workers import WorkersBroker
 
 pytestmark = pytest.mark.only_kawal(reason="Apache Kafka has no workers")
+
+TOPIC = "__kawal_audit"
 
 each_worker = pytest.mark.parametrize("number", [0, 1], ids=["controller", "other"])
 
@@ -28,6 +32,8 @@ class Audited(WorkersBroker):
         self.path = directory / "audit.log"
         settings = login_settings(SASL="SASL_PLAINTEXT") | {
             "kawal.audit.file": str(self.path),
+            "kawal.audit.topic": "true",
+            "kawal.audit.when.full": "refuse",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:alice;User:ANONYMOUS",
         }
@@ -46,13 +52,16 @@ class Audited(WorkersBroker):
             }
         )
 
+    def lines(self, number: int) -> list[str]:
+        """Return the lines of a worker's file."""
+        path = self.path if not number else self.path.with_name(f"{self.path.name}.worker-{number}")
+        return path.read_text().splitlines()
+
     def events(self, number: int, event: str, **fields: object) -> list[dict[str, Any]]:
         """Return the events of a worker's file that have this name and these fields."""
-        path = self.path if not number else self.path.with_name(f"{self.path.name}.worker-{number}")
-        found = (json.loads(line) for line in path.read_text().splitlines())
         return [
             each
-            for each in found
+            for each in map(json.loads, self.lines(number))
             if each["event"] == event and all(each.get(name) == fields[name] for name in fields)
         ]
 
@@ -84,12 +93,45 @@ def test_a_login_is_told_by_its_worker_and_a_change_once_by_the_controller(
     assert not audited.events(1, "topic.created")
 
 
+def in_topic(broker: WorkersBroker) -> list[str]:
+    """Return the lines that the topic has."""
+    with open_consumer(broker) as consumer:
+        place = TopicPartition(TOPIC, 0, 0)
+        count = consumer.get_watermark_offsets(place, 60)[1]
+        consumer.assign([place])
+        return [message.value().decode() for message in take(consumer, count)]
+
+
+def test_the_topic_has_each_event_of_all_workers_once_whichever_of_them_dies(
+    audited: Audited, topic: str
+) -> None:
+    names = []
+    for number, pid in enumerate(audited.children()):
+        for user in USERS:
+            assert audited.admin_of(1 - number, user).list_topics(timeout=60)
+        audited.kill_worker(pid, number)
+        names.append(f"{topic}-{number}")
+        admin = audited.admin_of(1 - number)
+        admin.create_topics([NewTopic(names[-1], 1, 1)])[names[-1]].result(60)
+    last = {audited.lines(number)[-1] for number in range(2)}
+    eventually(lambda: last <= set(in_topic(audited)), waiting_for="the last events of both")
+    found = in_topic(audited)
+    written = audited.lines(0) + audited.lines(1)
+    assert len(found) == len(set(found)), "no event is there twice"
+    assert set(found) <= set(written)
+    made = [json.loads(line) for line in found if json.loads(line)["event"] == "topic.created"]
+    assert [event["resource"]["name"] for event in made if event["resource"]["name"] in names] == names
+    # What a process had written into its file, and not yet sent when it was killed, is there alone.
+    assert len(set(written) - set(found)) < 10
+
+
 def test_the_death_of_a_worker_leaves_its_events_and_it_goes_on(audited: Audited) -> None:
     bob = audited.admin_of(1, "bob")
     assert bob.list_topics(timeout=60)
     audited.wait_for(1, "login.ok", user="User:bob")
+    starts = len(audited.events(1, "server.started"))
     audited.kill_worker(audited.children()[1], 1)
-    eventually(lambda: len(audited.events(1, "server.started")) == 2, waiting_for="its second start")
+    eventually(lambda: len(audited.events(1, "server.started")) > starts, waiting_for="another start")
     before = len(audited.events(1, "login.ok", user="User:bob"))
     again = audited.admin_of(1, "bob")
     assert again.list_topics(timeout=60)
@@ -104,5 +146,6 @@ def test_the_death_of_a_worker_leaves_its_events_and_it_goes_on(audited: Audited
         check=True,
     ).stdout
     events = [json.loads(line) for line in printed.splitlines()]
-    assert sorted(event["node"] for event in events) == [audited.ids[0], audited.ids[1], audited.ids[1]]
+    assert {event["node"] for event in events} == set(audited.ids)
+    assert len(events) == sum(len(audited.events(number, "server.started")) for number in range(2))
     assert [event["time"] for event in events] == sorted(event["time"] for event in events)

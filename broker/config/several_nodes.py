@@ -32,7 +32,6 @@ _ANSWERS: Final = "a node does not read the partitions of the topic that another
 _HOLDS: Final = "a node does not know the progress of groups that another coordinates"
 
 SERVER: Final[dict[str, Refusal]] = {
-    "kawal.audit.topic": Refusal("false", _TOLD_BY_ONE),
     "kawal.ledgers.topic": Refusal("false", _TOLD_BY_ONE),
     "kawal.storage.state.topic": Refusal("false", _TOLD_BY_ONE),
 }

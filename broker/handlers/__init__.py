@@ -174,6 +174,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_SHARE_RECORDS, "0"),
         Api(ApiKey.KAWAL_SHARE_STATES, "0"),
         Api(ApiKey.KAWAL_GREET, "0"),
+        Api(ApiKey.KAWAL_AUDIT, "0"),
     )
 }
 
@@ -185,6 +186,7 @@ OF_NODES: Final = frozenset(
         ApiKey.KAWAL_SHARE_RECORDS,
         ApiKey.KAWAL_SHARE_STATES,
         ApiKey.KAWAL_GREET,
+        ApiKey.KAWAL_AUDIT,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -308,4 +308,5 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_SHARE_RECORDS: _with(records=list),
     ApiKey.KAWAL_SHARE_STATES: _with(topics=list),
     ApiKey.KAWAL_GREET: _with(),
+    ApiKey.KAWAL_AUDIT: _with(),
 }

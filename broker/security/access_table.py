@@ -234,5 +234,6 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.KAWAL_SHARE_RECORDS: (),
     ApiKey.KAWAL_SHARE_STATES: (),
     ApiKey.KAWAL_GREET: (),
+    ApiKey.KAWAL_AUDIT: (),
 }
 """The checks of every API that is served, by its key."""

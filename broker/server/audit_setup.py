@@ -93,9 +93,7 @@ def make_trail(broker: Broker, config: Config, first: Sink) -> AuditTrail:
 
     sinks = [first]
     if config.kawal_audit_topic:
-        from broker.upkeep.audit_topic import AuditTopic
-
-        sinks.append(AuditTopic(broker, broker).write)
+        sinks.append(_topic_sink(broker))
     trail = AuditTrail(
         sinks,
         refuses=config.kawal_audit_when_full == "refuse",
@@ -107,6 +105,17 @@ def make_trail(broker: Broker, config: Config, first: Sink) -> AuditTrail:
     broker.stats.audit = AuditObserver(trail, broker)
     broker.metadata_log.audit = ChangeAudit(trail, broker.catalogue, broker.stats.turns)
     return trail
+
+
+def _topic_sink(broker: Broker) -> Sink:
+    """Return the sink that has events stored in the topic."""
+    if broker.nodes.count > 1:
+        from broker.upkeep.audit_elsewhere import AuditElsewhere
+
+        return AuditElsewhere(broker, broker, broker.producer_ids).write
+    from broker.upkeep.audit_topic import AuditTopic
+
+    return AuditTopic(broker, broker).write
 
 
 def line_maker(file: AuditFile | None, submit: Submit) -> Sink:

@@ -49,7 +49,6 @@ IN_GROUPS = {
     name: {"false": "true", "0": "100", "": "t"}[refusal.allowed] for name, refusal in GROUPS.items()
 }
 SERVERS: dict[str, Any] = {
-    "kawal.audit.topic": True,
     "kawal.ledgers.topic": True,
     "kawal.storage.state.topic": True,
     "kawal.remote.store": "s3://b",
