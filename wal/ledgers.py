@@ -44,6 +44,11 @@ MARK: Final = struct.Struct("<BBiqqqqq")
 _changes = count(1)
 
 
+def next_change() -> int:
+    """Return a number above those of all states of ledgers that this process has."""
+    return next(_changes)
+
+
 class Flags(IntFlag):
     """Facts about the beginning of a ledger."""
 

@@ -25,22 +25,15 @@ class Refusal(NamedTuple):
     why: str
 
 
-_TOLD_BY_ONE: Final = "each node would tell of its own partitions alone"
 _POLLS: Final = "the node that leads a partition does not know the members of groups that another coordinates"
 _RECORDS: Final = "a node does not know the records that a member has at other nodes"
 _ANSWERS: Final = "a node does not read the partitions of the topic that another leads"
 _HOLDS: Final = "a node does not know the progress of groups that another coordinates"
 
-SERVER: Final[dict[str, Refusal]] = {
-    "kawal.ledgers.topic": Refusal("false", _TOLD_BY_ONE),
-    "kawal.storage.state.topic": Refusal("false", _TOLD_BY_ONE),
+WORKERS: Final = {
+    "kawal.remote.store": "the copy in an object store is made by one process",
 }
-"""Settings of the server, which does not start with them."""
-
-OF_WORKERS: Final = {
-    "kawal.remote.store": Refusal("", "the copy in an object store is made by one process"),
-}
-"""Settings that workers of one directory do not have."""
+"""Settings of the server that workers of one directory do not have; it does not start with them."""
 
 TOPICS: Final[dict[str, Refusal]] = {
     MODE_KEY.name: Refusal(DISABLED, "the partitions that a split makes may be another node's"),
@@ -84,13 +77,12 @@ def check_server(config: Config, count: int, *, own_directory: bool) -> None:
     `own_directory`: each has one, on machines of their own; else they are workers of one.
     Raises: StoreError.
     """
-    if count == 1:
+    if count == 1 or own_directory:
         return
-    what = "nodes" if own_directory else "workers"
-    for name, refused in (SERVER if own_directory else SERVER | OF_WORKERS).items():
+    for name, why in WORKERS.items():
         value = config.value(name)
         if value not in (None, False, ""):
-            raise StoreError(f"{name} cannot be set with several {what}: {refused.why}")
+            raise StoreError(f"{name} cannot be set with several workers: {why}")
 
 
 def check_known(

@@ -175,6 +175,8 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_SHARE_STATES, "0"),
         Api(ApiKey.KAWAL_GREET, "0"),
         Api(ApiKey.KAWAL_AUDIT, "0"),
+        Api(ApiKey.KAWAL_STORAGE, "0"),
+        Api(ApiKey.KAWAL_LEDGERS, "0"),
     )
 }
 
@@ -187,6 +189,8 @@ OF_NODES: Final = frozenset(
         ApiKey.KAWAL_SHARE_STATES,
         ApiKey.KAWAL_GREET,
         ApiKey.KAWAL_AUDIT,
+        ApiKey.KAWAL_STORAGE,
+        ApiKey.KAWAL_LEDGERS,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -309,4 +309,6 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_SHARE_STATES: _with(topics=list),
     ApiKey.KAWAL_GREET: _with(),
     ApiKey.KAWAL_AUDIT: _with(),
+    ApiKey.KAWAL_STORAGE: _with(logs=list),
+    ApiKey.KAWAL_LEDGERS: _with(partitions=list),
 }

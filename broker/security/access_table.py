@@ -235,5 +235,7 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.KAWAL_SHARE_STATES: (),
     ApiKey.KAWAL_GREET: (),
     ApiKey.KAWAL_AUDIT: (),
+    ApiKey.KAWAL_STORAGE: (),
+    ApiKey.KAWAL_LEDGERS: (),
 }
 """The checks of every API that is served, by its key."""

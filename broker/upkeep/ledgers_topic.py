@@ -8,25 +8,29 @@ and a null when retention, a repair or the end of its topic has removed it; the 
                                          changed ones -> a batch -> durable -> told
 
 What was told is kept as a hash for each ledger, so a start writes only what has changed since.
+
+Of several nodes the leader of the topic tells of all ledgers, those of other nodes' partitions as they have
+answered (ledgers_elsewhere.py).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topic import LEDGERS_TOPIC, Topic
-from broker.config.message_keys import counts_batches
 from broker.errors import RequestError
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, WaitingSteps
 from broker.storage.partition import Partition
 from broker.storage.parts import joined_in_thread
 from broker.storage.vnodes import Vnodes
+from broker.upkeep.ledgers_elsewhere import LedgersElsewhere
+from broker.upkeep.own_ledgers import counts, ledgers_here
 from broker.upkeep.server_topic import ServerTopic
 from protocol.record_reader import Record, iter_records
 from protocol.records import iter_batches
@@ -76,9 +80,11 @@ class Change(NamedTuple):
 class Told:
     """The record of what was told of one partition."""
 
-    __slots__ = ("changes", "sums")
+    __slots__ = ("changes", "sums", "topic_id")
 
     def __init__(self) -> None:
+        self.topic_id = ""
+        """That of the newest record."""
         self.changes = 0
         """The number of the ledgers' state that was told in full; 0 for none."""
         self.sums: dict[int, int] = {}
@@ -93,6 +99,7 @@ class LedgersTopic:
         self._loop = loop
         self._vnodes = vnodes
         self._topic = ServerTopic(metadata, loop, LEDGERS_TOPIC)
+        self._elsewhere = LedgersElsewhere(metadata, loop)
         self._told: dict[Place, Told] = {}
         self._read_to: int | None = 0
         """The offset up to which the topic was read after the start; None when all of it was."""
@@ -119,12 +126,14 @@ class LedgersTopic:
         if partition is None:
             if self._topic.topic is None:
                 self._topic.create(now_ms)
-            return STEP_MS
+            # Of several nodes another one may lead it, and tell of all.
+            return STEP_MS if self._metadata.nodes.count == 1 else INTERVAL_MS
         if self._read_to is not None:
             self._is_reading = True
             self._loop.scheduler.add_work(self._learn(partition, self._read_to))
             return STEP_MS
         if self._pass is None:
+            self._elsewhere.ask()
             self._pass = self._changes()
         return self._tell(self._pass, partition, now_ms)
 
@@ -157,6 +166,7 @@ class LedgersTopic:
         """Learn that a record is durable."""
         told = self._told.setdefault(change.place, Told())
         if change.row is not None:
+            told.topic_id = change.row.topic_id
             told.sums[change.ledger_id] = hash(change.row)
             return
         told.sums.pop(change.ledger_id, None)
@@ -198,7 +208,7 @@ class LedgersTopic:
 
         Steps lie between two items, in which anything may change; what has, the next pass finds.
         """
-        topics = {topic.name: topic for topic in self._metadata.catalogue.by_name.values() if _counts(topic)}
+        topics = {topic.name: topic for topic in self._metadata.catalogue.by_name.values() if counts(topic)}
         for place in list(self._told):
             topic = topics.get(place.topic)
             if topic is None or place.partition >= topic.partition_count:
@@ -210,20 +220,30 @@ class LedgersTopic:
                 yield None
 
     def _changes_of(self, topic: Topic, index: int) -> Iterator[Change | None]:
-        place, vnode = Place(topic.name, index), self._vnodes.here(topic.database, topic.vnode_index(index))
-        if vnode is None:
-            return
-        ledgers = vnode.log.ledgers(topic.stream_id(index))
+        place = Place(topic.name, index)
         told = self._told.get(place)
+        if self._vnodes.here(topic.database, topic.vnode_index(index)) is None:
+            state = self._elsewhere.state(topic, index)
+            if state is not None:
+                yield from self._changes_since(place, topic, state.changes, state.spans)
+            elif told is not None and told.topic_id != str(topic.topic_id):
+                yield from self._removals(place, set())  # another topic had its name
+            return
+        ledgers = ledgers_here(self._vnodes, topic, index)
         if ledgers is None:
-            yield from self._removals(place, set())  # another topic had its name
-            return
-        if told is not None and told.changes == ledgers.changes:
-            return
-        state, sums = ledgers.changes, told.sums if told is not None else {}
+            yield from self._removals(place, set())  # as above
+        elif told is None or told.changes != ledgers.changes:
+            yield from self._changes_since(place, topic, ledgers.changes, ledgers.spans())
+
+    def _changes_since(
+        self, place: Place, topic: Topic, state: int, spans: Iterable[Span]
+    ) -> Iterator[Change | None]:
+        """Yield what is not told yet of a partition, whose state has this number."""
+        told = self._told.get(place)
+        sums = told.sums if told is not None else {}
         there: set[int] = set()
         is_told = True
-        for span in ledgers.spans():
+        for span in spans:
             there.add(span.ledger_id)
             row = Row(str(topic.topic_id), span)
             is_due = sums.get(span.ledger_id) != hash(row)
@@ -232,8 +252,10 @@ class LedgersTopic:
         for change in self._removals(place, there):
             is_told = False
             yield change
-        if told is not None and is_told:
-            told.changes = state
+        if is_told:
+            if told is not None:
+                told.changes = state
+            self._elsewhere.told(topic, place.partition, state)
 
     def _removals(self, place: Place, there: set[int]) -> Iterator[Change]:
         """Yield an end for each ledger that was told and is not among these."""
@@ -241,10 +263,6 @@ class LedgersTopic:
         for ledger_id in list(told.sums) if told is not None else ():
             if ledger_id not in there:
                 yield Change(place, ledger_id, None)
-
-
-def _counts(topic: Topic) -> bool:
-    return topic.view is None and topic.recorded and counts_batches(topic.configs)
 
 
 def _key(change: Change) -> bytes:

@@ -90,6 +90,8 @@ DECLARED: Final = (
     ApiKey.KAWAL_SHARE_STATES,
     ApiKey.KAWAL_GREET,
     ApiKey.KAWAL_AUDIT,
+    ApiKey.KAWAL_STORAGE,
+    ApiKey.KAWAL_LEDGERS,
     ApiKey.KAWAL_QUEUES,
     ApiKey.KAWAL_QUEUE_CHANGES,
 )

@@ -78,7 +78,7 @@ REGULAR = {
     "polls": Regular(PollWatch, "_check", with_group, {"kawal_max_poll_interval_ms": 300_000}),
     "copies forward": Regular(Copier, "_look", with_group),
     "storage state": Regular(StorageTopic, "_tell", with_storage_topic),
-    "what a batch of the storage state tells": Regular(storage_topic, "_value", with_storage_topic),
+    "what a batch of the storage state tells": Regular(storage_topic, "value_of", with_storage_topic),
     "ledgers": Regular(LedgersTopic, "_tell", with_ledgers_topic),
     "the next ledgers": Regular(LedgersTopic, "_changes", with_ledgers_topic),
     "the moment of a copy": Regular(RemoteCopy, "_views", with_copy),

@@ -17,10 +17,9 @@ from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import COLUMNS_KEY
 from broker.config.several_nodes import (
     GROUPS,
-    OF_WORKERS,
-    SERVER,
     SPLITS,
     TOPICS,
+    WORKERS,
     check,
     check_server,
 )
@@ -49,8 +48,6 @@ IN_GROUPS = {
     name: {"false": "true", "0": "100", "": "t"}[refusal.allowed] for name, refusal in GROUPS.items()
 }
 SERVERS: dict[str, Any] = {
-    "kawal.ledgers.topic": True,
-    "kawal.storage.state.topic": True,
     "kawal.remote.store": "s3://b",
 }
 
@@ -71,7 +68,7 @@ def alter(cluster: Cluster, number: int, kind: int, name: str, settings: Mapping
 
 def test_every_setting_that_is_refused_is_tried_here() -> None:
     assert OTHER.keys() == TOPICS.keys()
-    assert SERVERS.keys() == (SERVER | OF_WORKERS).keys()
+    assert SERVERS.keys() == WORKERS.keys()
     assert GROUPS.keys() <= GROUP_KEYS.keys()
 
 
@@ -85,13 +82,6 @@ def test_a_start_of_several_nodes_refuses_the_setting(name: str) -> None:
     settings = {name.replace(".", "_"): SERVERS[name]}
     with pytest.raises(StoreError, match=f"^{name} cannot be set with several workers: "):
         Cluster(2, **settings)
-
-
-@pytest.mark.parametrize("name", SERVER)
-def test_a_start_of_several_machines_refuses_the_setting(name: str) -> None:
-    settings = {name.replace(".", "_"): SERVERS[name]}
-    with pytest.raises(StoreError, match=f"^{name} cannot be set with several nodes: "):
-        check_server(replace(config_of({}), **settings), 2, own_directory=True)
 
 
 def test_nodes_of_several_machines_may_have_a_store_as_each_has_a_place_in_it() -> None:
@@ -190,10 +180,7 @@ def test_what_one_node_has_made_keeps_several_from_starting() -> None:
 
 
 def test_one_node_has_all_of_it() -> None:
-    settings: dict[str, Any] = {
-        name.replace(".", "_"): value for name, value in SERVERS.items() if value is True
-    }
-    gateway = Gateway(**settings)
+    gateway = Gateway()
     topics = [creation(f"t{number}", 4, **settings) for number, settings in enumerate(OTHER.values())]
     made = gateway.client().call(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7).topics
     assert [topic.error_code for topic in made] == [ErrorCode.NONE] * len(OTHER)
@@ -203,5 +190,5 @@ def test_one_node_has_all_of_it() -> None:
 
 def test_the_manual_names_every_setting_that_is_refused() -> None:
     manual = (Path(__file__).parents[3] / "docs" / "workers.md").read_text()
-    refused = {**SERVER, **TOPICS, **GROUPS}
+    refused = {**WORKERS, **TOPICS, **GROUPS}
     assert [name for name in refused if f"`{name}`" not in manual] == []

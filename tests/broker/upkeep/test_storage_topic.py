@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from broker.catalogue.topic import STORAGE_TOPIC
-from broker.upkeep import storage_topic
+from broker.upkeep import own_logs
 from broker.upkeep.storage_topic import INTERVAL_MS, StorageTopic
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record
@@ -89,7 +89,7 @@ def test_a_log_that_is_removed_is_told_as_null(gateway: Gateway, client: Client)
 def test_very_many_logs_have_their_turns(
     gateway: Gateway, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage_topic, "LOGS_PER_BATCH", 1)
+    monkeypatch.setattr(own_logs, "LOGS_PER_BATCH", 1)
     gateway.advance(4 * INTERVAL_MS)
 
     assert len(newest(client)) == 2
