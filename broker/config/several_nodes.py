@@ -47,7 +47,6 @@ GROUPS: Final[dict[str, Refusal]] = {
     "kawal.min.poll.rows": Refusal("0", _POLLS),
     "kawal.enable.batch.meta": Refusal("false", _POLLS),
     "kawal.snapshot.enable": Refusal("false", _POLLS),
-    "kawal.max.poll.interval.ms": Refusal("0", "the coordinator does not see what members fetch elsewhere"),
     MEMBER_RECORDS: Refusal("0", _RECORDS),
     ANSWERS_TOPIC: Refusal("", _ANSWERS),
     "kawal.retention.important": Refusal("false", _HOLDS),

@@ -177,6 +177,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_AUDIT, "0"),
         Api(ApiKey.KAWAL_STORAGE, "0"),
         Api(ApiKey.KAWAL_LEDGERS, "0"),
+        Api(ApiKey.KAWAL_POLLS, "0"),
     )
 }
 
@@ -191,6 +192,7 @@ OF_NODES: Final = frozenset(
         ApiKey.KAWAL_AUDIT,
         ApiKey.KAWAL_STORAGE,
         ApiKey.KAWAL_LEDGERS,
+        ApiKey.KAWAL_POLLS,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -311,4 +311,5 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_AUDIT: _with(),
     ApiKey.KAWAL_STORAGE: _with(logs=list),
     ApiKey.KAWAL_LEDGERS: _with(partitions=list),
+    ApiKey.KAWAL_POLLS: _with(ages_ms=list),
 }

@@ -237,5 +237,6 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.KAWAL_AUDIT: (),
     ApiKey.KAWAL_STORAGE: (),
     ApiKey.KAWAL_LEDGERS: (),
+    ApiKey.KAWAL_POLLS: (),
 }
 """The checks of every API that is served, by its key."""

@@ -29,7 +29,7 @@ class State(NamedTuple):
 
 
 class LedgersElsewhere:
-    """What other nodes have answered; nothing on a node that is alone."""
+    """The answers of other nodes; none on a node that is alone."""
 
     def __init__(self, metadata: Metadata, loop: Loop) -> None:
         self._catalogue = metadata.catalogue

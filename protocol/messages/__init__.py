@@ -92,6 +92,7 @@ DECLARED: Final = (
     ApiKey.KAWAL_AUDIT,
     ApiKey.KAWAL_STORAGE,
     ApiKey.KAWAL_LEDGERS,
+    ApiKey.KAWAL_POLLS,
     ApiKey.KAWAL_QUEUES,
     ApiKey.KAWAL_QUEUE_CHANGES,
 )

@@ -25,7 +25,7 @@ class LogState:
     """A JSON object."""
 
 
-@message(api=ApiKey.KAWAL_STORAGE, versions="0", flexible="0+")
+@message(api=ApiKey.KAWAL_STORAGE, versions="0", flexible="0+", elements_max=200_000)
 class KawalStorageRequest:
     """A request for the logs of a node that are not as they are known.
 
