@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from broker.config.config import Config
 from broker.config.config_keys import ConfigError
 from broker.config.kawal_topic_keys import QUEUE_LENGTH_KEY, ROUTING_KEY
-from broker.config.queue_keys import ANSWERS_TOPIC, MEMBER_RECORDS
+from broker.config.queue_keys import MEMBER_RECORDS
 from broker.config.split_keys import DISABLED, MODE_KEY
 from broker.errors import RequestError
 from protocol.error_codes import ErrorCode
@@ -27,7 +27,6 @@ class Refusal(NamedTuple):
 
 _POLLS: Final = "the node that leads a partition does not know the members of groups that another coordinates"
 _RECORDS: Final = "a node does not know the records that a member has at other nodes"
-_ANSWERS: Final = "a node does not read the partitions of the topic that another leads"
 _HOLDS: Final = "a node does not know the progress of groups that another coordinates"
 
 WORKERS: Final = {
@@ -48,7 +47,6 @@ GROUPS: Final[dict[str, Refusal]] = {
     "kawal.enable.batch.meta": Refusal("false", _POLLS),
     "kawal.snapshot.enable": Refusal("false", _POLLS),
     MEMBER_RECORDS: Refusal("0", _RECORDS),
-    ANSWERS_TOPIC: Refusal("", _ANSWERS),
     "kawal.retention.important": Refusal("false", _HOLDS),
     "kawal.retention.important.topics": Refusal("", _HOLDS),
     "kawal.retention.availability.ms": Refusal("0", _HOLDS),

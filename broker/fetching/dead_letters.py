@@ -24,10 +24,18 @@ from broker.catalogue.metadata import Metadata
 from broker.catalogue.queue_lengths import check_length, has_length, rear_of
 from broker.coordinators.group_settings import DeadLetterSettings, dead_letter_settings
 from broker.errors import RequestError
+from broker.fetching.answers_elsewhere import Ends, SourceElsewhere
 from broker.fetching.dead_letter_batches import Letters, Origin, letters_of
 from broker.fetching.dead_letter_topics import DeadLetterTopics
 from broker.fetching.letters_elsewhere import Unwritable, produce_elsewhere
-from broker.fetching.negative_answers import PARTITIONS_MAX, NegativeAnswer, Subject, answers_of
+from broker.fetching.negative_answers import (
+    PARTITIONS_MAX,
+    NegativeAnswer,
+    Source,
+    SourceHere,
+    Subject,
+    answers_of,
+)
 from broker.fetching.originals import originals_of
 from broker.fetching.share_places import leader_elsewhere
 from broker.loop.loop import Loop
@@ -225,9 +233,16 @@ class DeadLetters:
         topic = self._metadata.catalogue.find(topic_name) if topic_name else None
         if topic is None:
             return {}
-        count = min(topic.partition_count, PARTITIONS_MAX)
-        partitions = [self._metadata.topics.partition(topic, index) for index in range(count)]
-        return (yield from answers_of(Subject(*origin), partitions, self._loop))
+        ends: Ends = {}
+        sources: list[Source] = []
+        for index in range(min(topic.partition_count, PARTITIONS_MAX)):
+            leader = self._metadata.topics.leader(topic, index)[0]
+            if leader == self._metadata.nodes.own_id:
+                sources.append(SourceHere(self._metadata.topics.partition(topic, index), self._loop))
+            else:
+                place = topic.name, index
+                sources.append(SourceElsewhere(self._metadata, self._loop, place, leader=leader, ends=ends))
+        return (yield from answers_of(Subject(*origin), sources, self._loop))
 
     def _store(self, key: ShareKey, letters: Letters, target: Partition) -> Steps:
         """Append letters and the state that ends with them; wait until both are durable."""

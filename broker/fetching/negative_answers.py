@@ -17,10 +17,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from broker.errors import RequestError
-from broker.fetching.pieces import PIECE_BYTES, read_piece
+from broker.fetching.pieces import PIECE_BYTES, Piece, read_piece
 from broker.loop.loop import Loop
 from broker.loop.slices import Until, in_thread
 from broker.storage.partition import Partition
@@ -59,15 +59,43 @@ class Subject(NamedTuple):
     partition: int
 
 
+class Source(Protocol):
+    """A partition of the topic, wherever it is led.  Its methods raise RequestError, WalError, DiskError."""
+
+    def bounds(self) -> Generator[Until | None, None, tuple[int, int]]:
+        """Return the log start and the high watermark."""
+
+    def piece(self, offset: int, end: int) -> Generator[Until | None, None, Piece]:
+        """Return what lies from an offset on, up to another one; at least a batch, if there is one."""
+
+
+class SourceHere:
+    """A partition that this node leads."""
+
+    def __init__(self, partition: Partition, loop: Loop) -> None:
+        self._partition = partition
+        self._loop = loop
+
+    def bounds(self) -> Generator[Until | None, None, tuple[int, int]]:
+        """Return the log start and the high watermark."""
+        yield from ()
+        return self._partition.log_start, self._partition.high_watermark
+
+    def piece(self, offset: int, end: int) -> Generator[Until | None, None, Piece]:
+        """Read on.  Raises: OffsetOutOfRange, WalError, DiskError."""
+        read = ViewRead(offset, PIECE_BYTES, minimum_one=True, now_ms=self._loop.clock.turn_ms)
+        return (yield from read_piece(self._partition, read, end, self._loop.scheduler.offload))
+
+
 def answers_of(
-    subject: Subject, partitions: Iterable[Partition], loop: Loop
+    subject: Subject, sources: Iterable[Source], loop: Loop
 ) -> Generator[Until | None, None, dict[int, NegativeAnswer]]:
     """Return the last answers about records of a share-partition, by offset.
 
     A topic that cannot be read has none: its letters do not wait for it.
     """
     found: dict[int, tuple[int, NegativeAnswer]] = {}
-    for source in partitions:
+    for source in sources:
         try:
             yield from _read(subject, source, loop, found)
         except (RequestError, WalError, DiskError) as error:
@@ -76,13 +104,12 @@ def answers_of(
 
 
 def _read(
-    subject: Subject, source: Partition, loop: Loop, found: dict[int, tuple[int, NegativeAnswer]]
+    subject: Subject, source: Source, loop: Loop, found: dict[int, tuple[int, NegativeAnswer]]
 ) -> Generator[Until | None, None, None]:
-    end = source.high_watermark
-    offset = max(source.log_start, end - ANSWERS_MAX)
+    log_start, end = yield from source.bounds()
+    offset = max(log_start, end - ANSWERS_MAX)
     while offset < end:
-        read = ViewRead(offset, PIECE_BYTES, minimum_one=True, now_ms=loop.clock.turn_ms)
-        piece = yield from read_piece(source, read, end, loop.scheduler.offload)
+        piece = yield from source.piece(offset, end)
         if piece.end <= offset:
             return
         told = yield from in_thread(loop.scheduler.offload, partial(_answers_in, piece.data, subject))
