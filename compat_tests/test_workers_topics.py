@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from compat_tests.confluent import make_producer, open_consumer, take
+from compat_tests.groups import admin_of
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
 from compat_tests.workers import WorkersBroker
@@ -31,9 +32,9 @@ def telling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkersBroker]
     assert broker.stop()[0] == 0
 
 
-def newest(broker: WorkersBroker, topic: str) -> dict[str, Any]:
+def newest(broker: Any, topic: str) -> dict[str, Any]:
     """Return the newest value of each key of a topic; nothing if there is no topic yet."""
-    if topic not in broker.admin().list_topics(timeout=60).topics:
+    if topic not in admin_of(broker).list_topics(timeout=60).topics:
         return {}
     with open_consumer(broker) as consumer:
         place = TopicPartition(topic, 0, 0)
@@ -43,7 +44,7 @@ def newest(broker: WorkersBroker, topic: str) -> dict[str, Any]:
     return {key: json.loads(value) for key, value in found.items() if value is not None}
 
 
-def write(broker: WorkersBroker, topic: str) -> None:
+def write(broker: Any, topic: str) -> None:
     """Write a batch to each partition."""
     producer = make_producer(broker)
     for index in range(PARTITIONS):
@@ -51,7 +52,7 @@ def write(broker: WorkersBroker, topic: str) -> None:
     assert producer.flush(60) == 0
 
 
-def ledgers_of(broker: WorkersBroker, topic: str) -> list[list[int]]:
+def ledgers_of(broker: Any, topic: str) -> list[list[int]]:
     """Return the first offsets of the ledgers that are told, by partition."""
     rows = [row for row in newest(broker, LEDGERS).values() if row["topic"] == topic]
     return [
