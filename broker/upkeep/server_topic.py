@@ -43,7 +43,9 @@ class ServerTopic:
         return self._metadata.topics.here(topic, 0) if topic is not None and topic.recorded else None
 
     def create(self, now_ms: int) -> bool:
-        """Create the topic; return False where that cannot be done now."""
+        """Create the topic; return False where that cannot be done now: the controller alone can do it."""
+        if not self._metadata.nodes.is_controller:
+            return False
         topics = self._metadata.topics
         new = NewTopic(
             name=self.name,

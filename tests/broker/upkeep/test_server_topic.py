@@ -9,6 +9,7 @@ import pytest
 from broker.catalogue.topic import LEDGERS_TOPIC
 from broker.upkeep.server_topic import ServerTopic
 from protocol.record_reader import Record
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import read
 from wal.memory_faults import failing
@@ -57,3 +58,13 @@ def test_a_batch_that_was_lost_is_told_and_the_next_one_may_come(
 
 def test_a_topic_that_is_there_already_is_not_created(topic: ServerTopic, gateway: Gateway) -> None:
     assert not topic.create(gateway.now_ms)
+
+
+def test_of_several_nodes_the_controller_alone_creates_it() -> None:
+    cluster = Cluster(2)
+    topics = [ServerTopic(node.broker, node.broker, LEDGERS_TOPIC) for node in cluster]
+    assert not topics[1].create(cluster[1].now_ms)
+    assert topics[0].create(cluster[0].now_ms)
+    cluster.settle()
+    assert [topic.topic is not None for topic in topics] == [True, True]
+    assert [topic.partition is not None for topic in topics].count(True) == 1, "its leader has it"
