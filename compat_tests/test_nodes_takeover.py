@@ -1,4 +1,7 @@
-"""A standby takes the place of one of several nodes: clients go on, and nothing acknowledged is lost."""
+"""A standby takes the place of one of several nodes: clients go on, and nothing acknowledged is lost.
+
+Records, transactions over the partitions of all nodes, and the progress of groups.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,15 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from compat_tests.broker import HOST, free_port
+from compat_tests.groups import committed_of
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.nodes import NodesCluster, as_broker
 from compat_tests.object_store import KEYS, ObjectStore, object_store
@@ -22,6 +28,9 @@ from compat_tests.test_remote_copy import ROUNDS_WITHIN_SECONDS
 from compat_tests.test_standby import Writer, end_of, read_all, settings_of
 from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
+from compat_tests.worker_history import TRANSACTIONS, ProgressHistory, TransactionHistory
+from compat_tests.worker_history import Writer as BusyWriter
+from compat_tests.worker_history import read_all as read_committed
 
 pytestmark = [
     pytest.mark.only_kawal(reason="Kafka keeps copies of its own, on other brokers"),
@@ -30,6 +39,10 @@ pytestmark = [
 
 PARTITIONS = 4
 COUNT = 2
+GROUPS = [f"progress-{number}" for number in range(4)]
+"""Some are coordinated by each node."""
+PATIENT = {"socket_timeout_ms": 5_000}
+"""A server that is paused answers nothing, and closes nothing either."""
 WAITING = 200
 """Records that may be acknowledged for a node after it was lost: they were before."""
 
@@ -69,9 +82,18 @@ class Takeovers:
         processes.callback(self.cluster.kill)
         self.cluster.start()
         eventually(self.has_topic, waiting_for="a topic", within_seconds=ROUNDS_WITHIN_SECONDS)
+        create_topic(as_broker(self.cluster), TRANSACTIONS, PARTITIONS)
         addresses = [self.cluster.bootstrap, *(f"{HOST}:{port}" for port in self.ports)]
         self.bootstrap = ",".join(addresses)
         self.writer = Writer(self.bootstrap)
+        everywhere: Any = SimpleNamespace(bootstrap=self.bootstrap)
+        self.transactions = TransactionHistory(
+            everywhere, "writer", PARTITIONS, transaction_timeout_ms=300_000, **PATIENT
+        )
+        self.progress = [ProgressHistory(everywhere, name, "t", PARTITIONS, **PATIENT) for name in GROUPS]
+        writes = [self.transactions.write, *(progress.write for progress in self.progress)]
+        self._threads = [BusyWriter(write) for write in writes]
+        self.everywhere = everywhere
 
     def has_topic(self) -> bool:
         """Create the topic, which waits for the store."""
@@ -106,10 +128,34 @@ class Takeovers:
 
         eventually(goes_on, waiting_for=f"records of node {number}", within_seconds=120)
         seconds = time.monotonic() - began
+        self.others_go_on()
         if how is signal.SIGSTOP:
             os.kill(self.cluster[number].process.pid, signal.SIGCONT)
             assert "another" in end_of(self.cluster[number])
         return seconds
+
+    def others_go_on(self) -> None:
+        """Wait until transactions and groups have gone on, too."""
+        transactions = len(self.transactions.committed)
+        tried = [progress.tried for progress in self.progress]
+
+        def go_on() -> bool:
+            return len(self.transactions.committed) > transactions + 3 and all(
+                progress.committed > before for progress, before in zip(self.progress, tried, strict=True)
+            )
+
+        eventually(go_on, waiting_for="transactions and groups", within_seconds=180, last=self._state)
+
+    def _state(self) -> str:
+        progress = [(history.committed, history.tried) for history in self.progress]
+        failures = [thread.failure for thread in self._threads if thread.failure is not None]
+        return f"{len(self.transactions.committed)} transactions, progress {progress}, failures {failures}"
+
+    def finish(self) -> None:
+        """Let all that was begun end."""
+        self.writer.finish()
+        for thread in self._threads:
+            thread.stop()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +170,10 @@ def test_each_node_is_replaced_at_another_address_and_nothing_acknowledged_is_lo
             seconds = world.lose(number, how)
             print(f"{how.name} of node {number}: its partitions took records again after {seconds:.1f} s")
         world.writer.write(500)
-        world.writer.finish()
+        world.finish()
         found = read_all(world.bootstrap, len(world.writer.acknowledged))
         assert sorted(found) == sorted(world.writer.acknowledged)
         assert len({value for _, _, value in found}) == len(found)
+        world.transactions.check(read_committed(world.everywhere, TRANSACTIONS, PARTITIONS))
+        for name, progress in zip(GROUPS, world.progress, strict=True):
+            progress.check(committed_of(world.everywhere, name))

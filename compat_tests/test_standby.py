@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -16,7 +18,11 @@ from compat_tests.kawal_broker import KAWAL, KawalBroker
 from compat_tests.object_store import BUCKET, KEYS, ObjectStore, object_store
 from compat_tests.process import ServerProcess
 from compat_tests.test_remote_copy import ROUNDS_WITHIN_SECONDS, settings
+from compat_tests.topics import create_topic
 from compat_tests.waiting import eventually
+from compat_tests.worker_history import TRANSACTIONS, TransactionHistory
+from compat_tests.worker_history import Writer as BusyWriter
+from compat_tests.worker_history import read_all as read_committed
 
 pytestmark = [
     pytest.mark.only_kawal(reason="Kafka keeps copies of its own, on other brokers"),
@@ -142,6 +148,12 @@ def test_clients_go_on_with_the_standby_and_all_that_was_acknowledged_is_there(
     writer = Writer(f"{broker.bootstrap},{HOST}:{port}")
     try:
         writer.write(1_000, within_seconds=ROUNDS_WITHIN_SECONDS)
+        create_topic(broker, TRANSACTIONS, 2)
+        both: Any = SimpleNamespace(bootstrap=f"{broker.bootstrap},{HOST}:{port}")
+        transactions = TransactionHistory(
+            both, "writer", 2, transaction_timeout_ms=300_000, socket_timeout_ms=5_000
+        )
+        thread = BusyWriter(transactions.write)
         with standby(tmp_path / "standby", broker, port) as second:
             eventually(lambda: "follows" in second.tail(), waiting_for="the standby", within_seconds=150)
             writer.write(3_000)
@@ -155,6 +167,14 @@ def test_clients_go_on_with_the_standby_and_all_that_was_acknowledged_is_there(
                 assert "another server" in end_of(broker)
             writer.write(1_000)
             writer.finish()
+            committed = len(transactions.committed)
+            eventually(
+                lambda: len(transactions.committed) > committed + 3,
+                waiting_for="transactions",
+                within_seconds=120,
+            )
+            thread.stop()
+            transactions.check(read_committed(both, TRANSACTIONS, 2))
             found = read_all(f"{HOST}:{port}", len(writer.acknowledged))
             assert sorted(found) == sorted(writer.acknowledged)
             assert len({value for _, _, value in found}) == len(found)

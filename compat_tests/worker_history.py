@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from compat_tests.broker import Broker
 from compat_tests.confluent import make_producer, open_consumer
@@ -43,6 +43,11 @@ class Writer:
         assert not self._thread.is_alive(), "a writer hangs"
         if self._failures:
             raise self._failures[0]
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What has ended it, if anything has."""
+        return next(iter(self._failures), None)
 
     def _run(self) -> None:
         try:
@@ -89,13 +94,9 @@ class PlainHistory:
 class TransactionHistory:
     """Transactions over all partitions, and how each has ended."""
 
-    def __init__(self, broker: Broker, name: str, partitions: int) -> None:
-        self._producer = make_producer(
-            broker,
-            transactional_id=name,
-            transaction_timeout_ms=60_000,
-            reconnect_backoff_max_ms=AGAIN_MS,
-        )
+    def __init__(self, broker: Broker, name: str, partitions: int, **settings: Any) -> None:
+        wanted = {"transaction_timeout_ms": 60_000, "reconnect_backoff_max_ms": AGAIN_MS, **settings}
+        self._producer = make_producer(broker, transactional_id=name, **wanted)
         self._producer.init_transactions(60)
         self._partitions = partitions
         self._next = 0
@@ -123,6 +124,42 @@ class TransactionHistory:
         """Check that each committed transaction is there once in each partition, and no other."""
         wanted = sorted((index, number) for index in range(self._partitions) for number in self.committed)
         assert sorted((place[0], number) for place, number in found) == wanted
+
+
+class ProgressHistory:
+    """The progress of a group in all partitions, which it commits again and again without a member."""
+
+    def __init__(self, broker: Broker, group_id: str, topic: str, partitions: int, **settings: Any) -> None:
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "group.id": group_id,
+                "log_level": 2,
+                "reconnect.backoff.max.ms": AGAIN_MS,
+                **{name.replace("_", "."): value for name, value in settings.items()},
+            }
+        )
+        self._topic = topic
+        self._partitions = partitions
+        self.committed = self.tried = 0
+
+    def write(self) -> None:
+        """Commit the next offset in all partitions; what fails may count or not."""
+        self.tried += 1
+        places = [TopicPartition(self._topic, index, self.tried) for index in range(self._partitions)]
+        try:
+            answered = self._consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException:
+            return
+        if not any(place.error for place in answered):
+            self.committed = self.tried
+
+    def check(self, found: dict[int, int]) -> None:
+        """Check that in each partition what was committed last counts, or what was tried after it."""
+        assert found.keys() == set(range(self._partitions))
+        assert all(self.committed <= offset <= self.tried for offset in found.values()), (
+            f"{self.committed} was committed, {self.tried} tried last, and {found} counts"
+        )
 
 
 def persistent(end: Callable[[float], None]) -> None:

@@ -36,6 +36,7 @@ class Members:
         self._known = [own if each == number else Member() for each in range(count)]
         self._heard_ms: dict[int, int] = {}
         self._seen_ms: dict[int, int] = {}
+        self._moved: list[int] = []
 
     @property
     def known(self) -> list[Member]:
@@ -96,7 +97,15 @@ class Members:
 
     def _note(self, number: int, member: Member) -> bool:
         """Note what another says of a node; a node alone knows about itself."""
-        if number == self._number or self._known[number] == member:
+        before = self._known[number]
+        if number == self._number or before == member:
             return False
+        if before.addresses and member.addresses and before.addresses != member.addresses:
+            self._moved.append(number)
         self._known[number] = member
         return True
+
+    def take_moved(self) -> list[int]:
+        """Return the nodes that have told other addresses than before since the last call."""
+        moved, self._moved = self._moved, []
+        return moved

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from broker.catalogue.members import Members
+from broker.catalogue.moves import Listener, Moves, News
 from broker.catalogue.peers import NoPeers, Peers
 from broker.catalogue.topic import Topic
 
@@ -80,6 +81,7 @@ class Nodes:
         self.members = members
         self.greeter = greeter
         self.cluster_id = cluster_id
+        self.moves: Final = Moves()
         self._epochs = [NO_EPOCH] * count
         self.answered: dict[int, int] = {}
         """At the controller: the version of the catalogue up to which it has told each node itself."""
@@ -155,6 +157,13 @@ class Nodes:
             address = self.members.last_address(node_id - self.controller_id, client.listener)
             found.append(Node(node_id, *(address or ("", -1))))
         return found
+
+    def news_for(self, connection: Listener, node_id: int, now_ms: int) -> News:
+        """Return, once for each connection, that a node serves at another address than before."""
+        if self.members is not None:
+            for number in self.members.take_moved():
+                self.moves.note(self.controller_id + number, now_ms)
+        return self.moves.news_for(connection, node_id, now_ms)
 
     def is_there(self, node_id: int) -> bool:
         """Whether a node is there, as far as is known; a worker that is not is about to start again."""

@@ -78,6 +78,7 @@ class Connection(MeteredConnection):
         "rights",
         "stalled",
         "stats",
+        "told_moves",
         "unsent",
         "unsent_since_ms",
     )
@@ -129,6 +130,7 @@ class Connection(MeteredConnection):
         self.received_ns = stats.turns.began_ns
         self.last_fetch: LastFetch | None = None
         self.produce_form: RequestForm | None = None  # of its last Produce that repeated another
+        self.told_moves = 0  # up to which move of a node it was told of them (catalogue/moves.py)
         # When bytes were last received or sent, and since when the client has taken nothing of what is
         # outgoing; the shell sets it.
         self.active_ms = self.unsent_since_ms = now_ms

@@ -94,6 +94,11 @@ class MeteredConnection:
         """Whether it has sent only small requests for a while."""
         return self.client.request_count - self.large_at >= PROVEN_REQUESTS
 
+    @property
+    def connected_ms(self) -> int:
+        """When it was made, on the broker's clock."""
+        return self.client.connected_ms
+
     def note_received(self, now_ms: int, *, served: bool) -> None:
         """Account for the bytes just received; `served`: they completed requests."""
         count = self.reader.pending_bytes

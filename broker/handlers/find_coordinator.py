@@ -1,7 +1,9 @@
 """FindCoordinator: v0-6.
 
 Behaviour: the leader of the partition that holds a group, or a transactional id, coordinates it; while that
-node is away, the answer is COORDINATOR_NOT_AVAILABLE.
+node is away, the answer is COORDINATOR_NOT_AVAILABLE.  So is the first one to a connection about a
+transactional id whose coordinator has moved to another address, and the connection ends if it is older than
+that: a client would keep to the old address.
 Differences from Apache Kafka: answers at once, where Kafka first creates its internal topic.
 Version notes: v1 key types; v3 flexible; v4 many keys (KIP-699); v6 key type of share groups (refused: 42).
 """
@@ -10,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from broker.catalogue.moves import News
 from broker.catalogue.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from broker.loop.call import Call
+from broker.loop.call import Call, CallConnection
 from broker.loop.slices import Steps, begun, made_of
+from broker.loop.stats import Cause
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import (
     Coordinator,
@@ -68,7 +72,20 @@ def _coordinator(broker: Broker, call: Call[FindCoordinatorRequest], key_type: i
     node = broker.nodes.node_at(node_id, call.connection)
     if node is None:
         return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, f"node {node_id} is away")
+    if key_type == TRANSACTION and (why := _moved(broker, call.connection, node_id)):
+        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
     return Coordinator(key=key, node_id=node_id, host=node.host, port=node.port, error_message="")
+
+
+def _moved(broker: Broker, connection: CallConnection, node_id: int) -> str:
+    """Return what a connection is to be told instead of a node; "" for nothing."""
+    news = broker.nodes.news_for(connection, node_id, broker.clock.turn_ms)
+    if news is News.NONE:
+        return ""
+    if news is News.MOVED_SINCE:
+        # After the answer.
+        broker.scheduler.soon(lambda: connection.close(f"node {node_id} has moved", Cause.MOVED))
+    return f"node {node_id} has moved: ask again"
 
 
 def _none(key: str, code: ErrorCode, message: str) -> Coordinator:

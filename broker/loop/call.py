@@ -90,6 +90,13 @@ class CallConnection(Protocol):
     listener: str
     """The name of the listener that it came to, on an audited server."""
 
+    told_moves: int
+    """Up to which move of a node it was told of them (broker/catalogue/moves.py)."""
+
+    @property
+    def connected_ms(self) -> int:
+        """When it was made, on the broker's clock."""
+
     @property
     def identity(self) -> int:
         """The connection's number on this node."""

@@ -46,6 +46,8 @@ class Cause(Enum):
     """Records that its answer had begun to send could not be read."""
     BUG = "bug"
     """A fault of our own."""
+    MOVED = "moved"
+    """A node has moved to another address, and the client would not have noticed."""
     STOP = "stop"
     """The server stops."""
 

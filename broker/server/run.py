@@ -115,6 +115,8 @@ def main(
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
         _start_what_is_asked_for(broker, config, listeners, workers, took_over=took_over)
+        if took_over:
+            broker.nodes.moves.note(broker.nodes.own_id, now_ms())
         sockets.pop_all()
     status: int = trio.run(_serve, broker, workers, listeners, web, ready, load, tls, among)
     finish()

@@ -6,7 +6,7 @@ import pytest
 
 from protocol.error_codes import ErrorCode
 from protocol.messages.find_coordinator import FindCoordinatorRequest
-from tests.broker.gateway import Gateway
+from tests.broker.gateway import Client, Gateway
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -37,3 +37,26 @@ def test_other_kinds_of_keys_are_refused(key_type: int) -> None:
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
     (found,) = Gateway().client().call(request, 5).coordinators
     assert (found.error_code, found.node_id) == (ErrorCode.INVALID_REQUEST, -1)
+
+
+@pytest.mark.parametrize("version", [2, 5])
+def test_a_producer_is_told_once_that_there_is_no_coordinator_when_it_has_moved(version: int) -> None:
+    """librdkafka tried the old address of the coordinator for ever."""
+    gateway = Gateway()
+    older = gateway.client()
+    gateway.now_ms += 1
+    gateway.broker.nodes.moves.note(gateway.broker.nodes.own_id, gateway.now_ms)
+    newer = gateway.client()
+
+    def code(client: Client, key_type: int) -> int:
+        keys = {"key": "x"} if version < 4 else {"coordinator_keys": ["x"]}
+        answer = client.call(FindCoordinatorRequest(key_type=key_type, **keys), version)
+        return int(answer.error_code if version < 4 else answer.coordinators[0].error_code)
+
+    assert [code(newer, key_type) for key_type in (0, 1, 1)] == [0, ErrorCode.COORDINATOR_NOT_AVAILABLE, 0]
+    assert newer.connection.close_reason is None
+    assert code(older, 0) == 0
+    assert older.connection.close_reason is None
+    assert code(older, 1) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    gateway.broker.scheduler.run()
+    assert older.connection.close_reason == "node 1 has moved"
