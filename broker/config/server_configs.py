@@ -12,13 +12,16 @@ from broker.config.kafka_keys import KAFKA_KEYS
 from broker.config.server_keys import KEYS
 
 
-def described(layers: ConfigLayers) -> list[Described]:
-    """Return every broker configuration by name; those that only Kafka has are shown with its defaults."""
+def described(layers: ConfigLayers, *, is_controller: bool = True) -> list[Described]:
+    """Return every broker configuration by name; those that only Kafka has are shown with its defaults.
+
+    `is_controller`: this node changes the catalogue of the cluster.
+    """
     config = layers.static
     fixed = {
         "broker.id": str(config.node_id),
         "log.dir": config.log_dirs,
-        "process.roles": "broker,controller",
+        "process.roles": "broker,controller" if is_controller else "broker",
     }
     own = map(key_of, layers.current.listener_overrides)
     return [

@@ -163,7 +163,7 @@ def _described(broker: Broker, resource: DescribeConfigsResource) -> Iterable[De
             if not name:
                 return described_defaults(layers)
             _check_node(broker, name, ", expected {} or empty string, but received {}")
-            return described_server(layers)
+            return described_server(layers, is_controller=broker.nodes.is_controller)
         case ResourceType.GROUP:
             if not name:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")

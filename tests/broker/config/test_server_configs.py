@@ -59,6 +59,15 @@ def test_kafkas_other_names_show_our_values() -> None:
     assert entries["process.roles"].value == "broker,controller"
 
 
+def test_of_several_nodes_one_is_the_controller() -> None:
+    (entry,) = (
+        entry
+        for entry in described(layered(config_of({})), is_controller=False)
+        if entry.key.name == "process.roles"
+    )
+    assert (entry.value, [synonym.value for synonym in entry.synonyms]) == ("broker", ["broker"])
+
+
 def test_keys_without_effect_show_kafkas_default() -> None:
     entry = listing()["num.io.threads"]
     assert (entry.value, entry.source) == ("8", DEFAULT)
