@@ -46,7 +46,7 @@ class Writer:
 
     @property
     def failure(self) -> BaseException | None:
-        """What has ended it, if anything has."""
+        """The error that has ended it, if one has."""
         return next(iter(self._failures), None)
 
     def _run(self) -> None:
