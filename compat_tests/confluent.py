@@ -21,6 +21,15 @@ def make_producer(broker: Broker, **settings: Any) -> Any:
     )
 
 
+def lines_of(broker: Broker, topic: str) -> list[str]:
+    """Return the values of all records of a topic's only partition."""
+    with open_consumer(broker) as consumer:
+        place = TopicPartition(topic, 0, 0)
+        count = consumer.get_watermark_offsets(place, 60)[1]
+        consumer.assign([place])
+        return [message.value().decode() for message in take(consumer, count)]
+
+
 @contextmanager
 def open_consumer(broker: Broker, **settings: Any) -> Iterator[Any]:
     """Open a consumer for `assign`: it needs the name of a group and never joins it."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
 
-from compat_tests.confluent import open_consumer, take
+from compat_tests.confluent import lines_of
 from compat_tests.nodes import NodesCluster, as_broker
 from compat_tests.test_workers_topics import LOGS, PARTITIONS, STORAGE, ledgers_of, newest, write
 from compat_tests.topics import create_topic
@@ -37,15 +35,6 @@ def nodes(tmp_path: Path) -> Iterator[NodesCluster]:
     cluster.kill()
 
 
-def audited(broker: Any) -> list[str]:
-    """Return the lines of the audit topic."""
-    with open_consumer(broker) as consumer:
-        place = TopicPartition(AUDIT, 0, 0)
-        count = consumer.get_watermark_offsets(place, 60)[1]
-        consumer.assign([place])
-        return [message.value().decode() for message in take(consumer, count)]
-
-
 def test_ledgers_logs_and_events_of_both_nodes_are_told_whichever_of_them_dies(nodes: NodesCluster) -> None:
     broker = as_broker(nodes)
     create_topic(nodes[1], "t", PARTITIONS, {"kawal.message.ids": "true", "kawal.ledger.max.entries": "1"})
@@ -60,11 +49,11 @@ def test_ledgers_logs_and_events_of_both_nodes_are_told_whichever_of_them_dies(n
     assert {log["node"] for log in newest(broker, STORAGE).values()} == set(nodes.ids)
 
     def starts() -> list[int]:
-        events = map(json.loads, audited(broker))
+        events = map(json.loads, lines_of(broker, AUDIT))
         return sorted(event["node"] for event in events if event["event"] == "server.started")
 
     eventually(lambda: starts() == [1, 1, 2, 2], waiting_for="both starts of both", last=starts)
-    lines = audited(broker)
+    lines = lines_of(broker, AUDIT)
     assert len(lines) == len(set(lines)), "no event is there twice"
     files = [
         line

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from compat_tests.confluent import open_consumer, take
+from compat_tests.confluent import lines_of
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.logins import USERS, login_settings
 from compat_tests.waiting import eventually
@@ -93,15 +92,6 @@ def test_a_login_is_told_by_its_worker_and_a_change_once_by_the_controller(
     assert not audited.events(1, "topic.created")
 
 
-def in_topic(broker: WorkersBroker) -> list[str]:
-    """Return the lines that the topic has."""
-    with open_consumer(broker) as consumer:
-        place = TopicPartition(TOPIC, 0, 0)
-        count = consumer.get_watermark_offsets(place, 60)[1]
-        consumer.assign([place])
-        return [message.value().decode() for message in take(consumer, count)]
-
-
 def test_the_topic_has_each_event_of_all_workers_once_whichever_of_them_dies(
     audited: Audited, topic: str
 ) -> None:
@@ -114,8 +104,8 @@ def test_the_topic_has_each_event_of_all_workers_once_whichever_of_them_dies(
         admin = audited.admin_of(1 - number)
         admin.create_topics([NewTopic(names[-1], 1, 1)])[names[-1]].result(60)
     last = {audited.lines(number)[-1] for number in range(2)}
-    eventually(lambda: last <= set(in_topic(audited)), waiting_for="the last events of both")
-    found = in_topic(audited)
+    eventually(lambda: last <= set(lines_of(audited, TOPIC)), waiting_for="the last events of both")
+    found = lines_of(audited, TOPIC)
     written = audited.lines(0) + audited.lines(1)
     assert len(found) == len(set(found)), "no event is there twice"
     assert set(found) <= set(written)

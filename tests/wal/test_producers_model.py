@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from wal.producer_snapshot import ProducerSnapshot
 from wal.producers import (
     NEW,
     PRODUCER_BYTES,
@@ -18,6 +19,8 @@ from wal.producers import (
 
 STREAMS = st.integers(0, 1)
 PRODUCERS = st.integers(0, 2)
+
+ABORTED_BYTES = 32
 
 
 class TableMachine(RuleBasedStateMachine):
@@ -157,7 +160,10 @@ class TableMachine(RuleBasedStateMachine):
     @rule()
     def restart_from_checkpoint(self) -> None:
         """Lose everything that was not durable; the snapshot never held it."""
-        snapshot = self.producers.snapshot()
+        snapshot = ProducerSnapshot()
+        for stream_id in self.producers.streams():
+            self.producers.capture([stream_id], snapshot)
+        assert snapshot == self.producers.snapshot(), "in slices or at once"
         del self.log[self.durable_length :]
         self.tokens.clear()
         self.producers = Producers()
@@ -175,6 +181,11 @@ class TableMachine(RuleBasedStateMachine):
         streams = self.producers._streams.values()
         weights = (STREAM_BYTES + PRODUCER_BYTES * len(stream.states) for stream in streams)
         assert self.producers.size_bytes == sum(weights)
+
+    @invariant()
+    def every_abort_is_counted_once(self) -> None:
+        count = sum(len(self.aborted(stream_id)) for stream_id in range(2))
+        assert self.producers.aborted_bytes == ABORTED_BYTES * count
 
     @invariant()
     def the_index_holds_every_abort(self) -> None:

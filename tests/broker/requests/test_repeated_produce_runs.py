@@ -154,6 +154,20 @@ def test_a_request_that_is_too_large_ends_a_connection_after_the_records_before_
     assert offsets(client) == [(0, 1), (0, 2)]
 
 
+def test_a_repetition_at_the_end_of_a_run_does_not_answer_the_new_batch_before_its_sync(
+    gateway: Gateway, client: Client
+) -> None:
+    create(client, "t")
+    asked = [producing(("t", 0, batch(b"v", producer=(7, 0, number)))) for number in (0, 1, 2, 1)]
+    for request in asked[:2]:
+        assert outcomes(client.call(request, 10))[0].error_code == 0
+    client.send_bytes(b"".join(client.frame(request, 10) for request in asked[2:]))
+    assert [call.count for call in client.connection.calls] == [2]
+    assert client.answers() == [], "the first of them is not on the disk"
+    assert gateway.partition("t").high_watermark == 2
+    assert offsets(client) == [(0, 2), (0, 1)]
+
+
 def test_batches_of_an_idempotent_producer_are_one_run_up_to_one_out_of_order(
     gateway: Gateway, client: Client
 ) -> None:
