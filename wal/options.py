@@ -33,7 +33,7 @@ class LogOptions:
     """Age at which the next append closes the active segment, by the time of day; -1: size alone does."""
     frame_bytes_max: int = 8 * MIB
     """A frame takes no further batch beyond this; one larger batch makes a frame of its own."""
-    frame_entries_max: int = 2_000
+    frame_entries_max: int = 500
     """A frame takes no further batch or change beyond this number: what follows from its commit, 2 to 4 µs
     for each entry, is done in one go."""
     tail_cache_bytes: int = 32 * MIB

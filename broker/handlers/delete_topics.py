@@ -29,7 +29,15 @@ from broker.coordinators.groups import Groups as Groups
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import ITEMS_PER_STEP, PLAIN_ITEMS_PER_STEP, Steps, chunks, in_slices, made_of
+from broker.loop.slices import (
+    ITEMS_PER_STEP,
+    PLAIN_ITEMS_PER_STEP,
+    Steps,
+    chunks,
+    emptied,
+    in_slices,
+    made_of,
+)
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -97,7 +105,10 @@ def _delete_all(
             results[index] = item
 
     yield from made_of(order, answer, per_step=5)
-    return list(map(results.__getitem__, range(len(named))))
+    count = len(named)
+    # The topics that nothing else refers to are freed here.
+    yield from emptied(named)
+    return list(map(results.__getitem__, range(count)))
 
 
 def _delete(broker: Broker, call: Call[DeleteTopicsRequest], topic: Topic) -> DeletableTopicResult:

@@ -254,6 +254,7 @@ def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> W
     if may_park and _may_wait(reader):
         yield from _park_in_slices(broker, reader, items)
         return PARKED
+    items.clear()  # those of the plan are freed with it
     answer = FetchAnswer(reader.plan)
     for found in chunks(reader.found):
         answer.add(found)

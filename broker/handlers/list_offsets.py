@@ -26,6 +26,7 @@ from broker.loop.slices import (
     Until,
     WaitingSteps,
     chunks,
+    emptied,
     in_slices,
     size_of,
 )
@@ -121,6 +122,7 @@ def _answer_all(broker: Broker, call: Call[ListOffsetsRequest]) -> WaitingSteps:
                 answers.partitions.append(
                     ListOffsetsPartitionResponse(partition_index=item.partition_index, error_code=error.code)
                 )
+    yield from emptied(asked, refused)
     return response
 
 

@@ -40,6 +40,7 @@ from broker.loop.slices import (
     Steps,
     WaitingSteps,
     chunks,
+    emptied,
     finished,
     in_slices,
     made_of,
@@ -152,12 +153,11 @@ def _describe(broker: Broker, call: Call[MetadataRequest], nodes: Sequence[Node]
     refused: dict[str, ErrorCode] = {}
     if request.allow_auto_topic_creation and broker.config.auto_create_topics_enable:
         refused = yield from create_missing(broker, call, asked)
-    planned = yield from made_of(asked, lambda item: item.name if _is_planned(broker, item.name) else None)
-    in_the_making = set(planned) - {None}
-    if in_the_making:
+    planned = yield from made_of(asked, lambda item: _is_planned(broker, item.name))
+    if any(planned):
         error = yield from until_durable(broker.metadata_log, call.received_ms)
         if error is not None:
-            refused.update((name, error) for name in in_the_making if name is not None)
+            refused.update((item.name or "", error) for item in compress(asked, planned))
     known = yield from made_of(asked, lambda item: _known(broker, item), per_step=PLAIN_ITEMS_PER_STEP)
     own = yield from _make_partitions(broker, nodes, filter(None, known))
     response.topics = yield from made_of(asked, lambda item: _answer(broker, item, refused, own))
@@ -226,7 +226,9 @@ def _distinct(asked: list[MetadataRequestTopic]) -> Generator[None, None, list[M
         ids.update((item.topic_id, item) for item in part if item.topic_id != ZERO_UUID)
         names.update((item.name, item) for item in part)
         yield
-    return list((ids or names).values())
+    distinct = list((ids or names).values())
+    yield from emptied(ids, names)
+    return distinct
 
 
 def _with_operations(call: Call[MetadataRequest], response: MetadataResponse) -> Steps:
@@ -354,7 +356,7 @@ def _make_partitions(
             for index in range(topic.partition_count):
                 leader, epoch = broker.topics.leader(topic, index)
                 made_own.append(_partition(index, [leader], epoch, is_away=leader in away))
-                if not (index + 1) % MADE_PER_STEP:
+                if pace.due(PLAIN_ITEMS_PER_STEP // MADE_PER_STEP):
                     yield
             continue
         while len(made) < topic.partition_count:

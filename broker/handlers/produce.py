@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from broker.core import Broker
     from broker.storage.partition import Partition
 
-APPENDS_PER_COMMIT = 1_000
-"""The batches of one request that wait for the disk together; a commit of so many takes a few ms."""
+APPENDS_PER_COMMIT = 400
+"""The batches of one request that wait for the disk together, in one frame with those of others."""
 
 TOPIC_IDS_SINCE_VERSION = 13
 
@@ -187,6 +187,7 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 )
                 topic = _find_topic(broker, call, topic_data)
             answers.append(answer)
+            failed = failed or answer.error_code != 0
             data.records = None  # the log has them until they are written
             done += 1
             if not done % ITEMS_PER_STEP:
@@ -194,7 +195,6 @@ def _append_admitted(broker: Broker, call: Call[ProduceRequest], admission: Admi
                 # Small requests of others have their records in the frames between.
                 yield pending.until_settled() if not done % APPENDS_PER_COMMIT else None
                 topic = _find_topic(broker, call, topic_data)
-        failed = failed or any(answer.error_code for answer in answers)
         response.responses.append(
             TopicProduceResponse(
                 name=topic_data.name, topic_id=topic_data.topic_id, partition_responses=answers
