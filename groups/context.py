@@ -16,6 +16,7 @@ from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.consumer_member import MemberAssignment
 from groups.effects import Done, Journal, Stamp, Undo
 from groups.errors import CoordinatorNotAvailable, GroupNotFound, NotCoordinator, NotLoaded
+from groups.hidden_offsets import StagedKeys
 from groups.lost import LostConsumer
 from groups.memory import GroupMemory
 from groups.misread import MisreadRecords
@@ -88,8 +89,10 @@ class Context:
         "changed_topics",
         "config",
         "counts",
+        "doomed_staged",
         "elsewhere",
         "follow_gates",
+        "forgets",
         "gated",
         "groups",
         "internal_errors",
@@ -151,6 +154,9 @@ class Context:
         self.timers = Timers()
         self.journal = Journal()
         self.changed_topics: set[str] = set()
+        # What was staged in deleted topics, and whether the deletion of offsets is on its way to the disk.
+        self.doomed_staged: deque[StagedKeys] = deque()
+        self.forgets = False
         self.loaded: set[int] = set()
         # Those that another node leads; they count as loaded.
         self.elsewhere: Collection[int] = frozenset()

@@ -33,7 +33,7 @@ At the start, and again for partitions whose log was lost and reopened (after `u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -45,7 +45,6 @@ from groups import (
     loading,
     offset_commit,
     offset_fetch,
-    show,
     txn_offset_commit,
 )
 from groups.assignment import Partition
@@ -56,6 +55,7 @@ from groups.config import GroupConfig, GroupSettings
 from groups.consumer_heartbeat import Reply as BeatReply
 from groups.consumer_heartbeat import consumer_group_heartbeat, refused
 from groups.context import Context, InternalError, every_offset, no_settings
+from groups.discarding import discard_groups, discard_share_groups
 from groups.display import SHARE_MODULE, Display
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
@@ -224,6 +224,12 @@ class Coordinator(Display):
         for share in self._shares:
             share.unload(partitions)
 
+    def discard(self, now_ms: int) -> Generator[None, None, None]:
+        """Forget everything in steps; requests that wait are refused."""
+        for share in self._shares:
+            yield from discard_share_groups(share.membership)
+        yield from discard_groups(self._at(now_ms))
+
     def snapshot(self, partition: int, records_max: int = 1_000) -> Iterator[list[EncodedRecord]]:
         """Yield the present state of a partition in lists, each to be appended before anything else is done.
 
@@ -259,14 +265,6 @@ class Coordinator(Display):
         topics_changed(self._at(now_ms), created=created, deleted=deleted, grown=grown)
         for share in self._shares:
             share.topics_changed({*created, *deleted, *grown})
-
-    def topics_read(self, group_id: str) -> set[str]:
-        """Return the topics that a group subscribes to or has committed offsets in."""
-        return show.topics_read(self._context, group_id)
-
-    def subscribers(self, topic: str) -> list[str]:
-        """Return the groups with members that subscribe to a topic (TDengine refuses to drop it then)."""
-        return show.subscribers(self._context, topic)
 
     def fetched_by(
         self, client: Client, group_ids: Collection[str] | None = None

@@ -1,11 +1,11 @@
-"""DeleteGroups and OffsetDelete, and the offsets of topics that are deleted."""
+"""DeleteGroups and OffsetDelete; topic_deletion.py deletes the offsets in topics that are deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import partial
 
-from groups.changes import Changes, nobody, nothing
+from groups.changes import Changes
 from groups.classic_group import ClassicGroup
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
@@ -13,7 +13,6 @@ from groups.downgrade import delete_consumer_group
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NonEmptyGroup
 from groups.record_keys import ClassicGroupKey, OffsetKey
 from groups.states import ANSWERS, Request
-from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.offset_delete import (
@@ -28,9 +27,6 @@ DeleteReply = Callable[[DeleteGroupsResponse], None]
 DeleteOne = Callable[[str, Callable[[ErrorCode], None]], None]
 """Deletes one group and tells the outcome.  Raises: GroupError."""
 OffsetDeleteReply = Callable[[OffsetDeleteResponse], None]
-
-RETRY_MS = 1_000
-"""The delay before the server retries a write that no client asked for, or would ask for again."""
 
 
 def delete_groups(
@@ -158,37 +154,3 @@ def _forget(
             OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
         )
     return OffsetDeleteResponseTopic(name=topic.name, partitions=answers)
-
-
-def forget_topics(context: Context, names: Iterable[str]) -> None:
-    """Delete all groups' offsets of deleted topics: a new topic of the same name begins at 0 again."""
-    for name in names:
-        for group_id in sorted(context.offsets.groups_of(name)):
-            _forget_values(
-                context,
-                group_id,
-                {key: context.offsets.newest(key) for key in context.offsets.keys(group_id, name)},
-            )
-        for key in context.staged.keys(topic=name):
-            with Changes(context, key.group_id) as changes:
-                changes.offset(key, None)
-                changes.commit(nothing, nobody)
-
-
-def _forget_values(context: Context, group_id: str, values: Mapping[OffsetKey, bytes | None]) -> None:
-    """Delete these offsets unless they have changed since; retry later if that could not be stored."""
-
-    def again(now_ms: int) -> None:
-        context.now_ms = now_ms
-        _forget_values(context, group_id, values)
-
-    def later(_: ErrorCode) -> None:
-        key = TimerKey("forget", group_id, min(values).topic)
-        context.timers.set(key, context.now_ms + RETRY_MS, again)
-
-    with Changes(context, group_id) as changes:
-        for key in sorted(values):
-            value = context.offsets.newest(key)
-            if value is not None and value == values[key]:
-                changes.offset(key, None)
-        changes.commit(nothing, later)

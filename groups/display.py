@@ -86,6 +86,14 @@ class Display:
         """Remove members that have not polled for too long."""
         remove_silent(self._at(now_ms), group_id, member_ids)
 
+    def topics_read(self, group_id: str) -> set[str]:
+        """Return the topics that a group subscribes to or has committed offsets in."""
+        return show.topics_read(self._context, group_id)
+
+    def subscribers(self, topic: str) -> list[str]:
+        """Return the groups with members that subscribe to a topic (TDengine refuses to drop it then)."""
+        return show.subscribers(self._context, topic)
+
     def counts(self) -> Counter[str]:
         """Return the metrics: `rebalances` so far, offsets, members, and groups by kind and state."""
         found = show.counts(self._context)

@@ -158,6 +158,11 @@ class Journal:
         taken, self._unsent = self._unsent, []
         return taken
 
+    def take_all(self) -> list[Effects]:
+        """Return everything that is in flight, for its answers: its state is about to be dropped."""
+        in_flight, self._in_flight, self._unsent = self._in_flight, {}, []
+        return [effects for partition in in_flight.values() for effects in partition]
+
     def durable(self, effects: Effects, now_ms: int) -> None:
         """Settle everything up to `effects` in its partition: it is on the disk."""
         do_all(self._settling(effects, now_ms))

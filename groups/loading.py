@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
-from groups.changes import Changes, nobody, nothing
 from groups.classic_group import ClassicGroup
 from groups.classic_rebalance import arm as arm_classic
 from groups.classic_rebalance import prepare
@@ -13,12 +12,13 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import arm as arm_consumer
 from groups.context import Context
 from groups.effects import Stamp
-from groups.offsets import unreadable
+from groups.offset_values import unreadable
 from groups.record_keys import (
     OffsetKey,
 )
 from groups.records import decode_record
 from groups.topic_changes import follow_since_start, refresh
+from groups.topic_deletion import drop_hidden, forget_missing
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
@@ -112,7 +112,7 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
     context.loaded.update(partitions)
     replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
     context.replayed.difference_update(replayed)
-    _forget_missing_topics(context, replayed)
+    forget_missing(context, replayed)
     for group_id in replayed:
         if group_id in context.misread:
             logger.error("group %.100r is quarantined: %s", group_id, context.quarantined[group_id])
@@ -140,17 +140,6 @@ def _begin_serving(context: Context, group: ClassicGroup | ConsumerGroup) -> Non
         follow_since_start(context, group)
 
 
-def _forget_missing_topics(context: Context, group_ids: Iterable[str]) -> None:
-    """Delete offsets of deleted topics: a crash came between the deletion of a topic and of its offsets."""
-    for group_id in group_ids:
-        missing = [name for name in context.offsets.topics(group_id) if name not in context.topics.by_name]
-        if missing:
-            with Changes(context, group_id) as changes:
-                for key in sorted(key for name in missing for key in context.offsets.keys(group_id, name)):
-                    changes.offset(key, None)
-                changes.commit(nothing, nobody)
-
-
 def arm(context: Context, group: ClassicGroup | ConsumerGroup) -> None:
     """Set the timers that the group lacks."""
     if isinstance(group, ConsumerGroup):
@@ -176,6 +165,7 @@ def unload(context: Context, partitions: Collection[int]) -> None:
     for group_id in context.offsets.groups():
         if context.partition(group_id) in partitions:
             context.offsets.drop(group_id)
+    drop_hidden(context, partitions)
     for partition in partitions:
         context.staged.drop_partition(partition)
         context.misread.forget_partition(partition)

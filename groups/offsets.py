@@ -11,13 +11,15 @@ deletions must, or a commit in flight would come back from the dead.
 from __future__ import annotations
 
 import struct as packing
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, filterfalse
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from groups.hidden_offsets import HiddenOffsets
 from groups.record_keys import OffsetKey
 from groups.record_schemas import OffsetCommitValue
-from protocol.errors import ProtocolError
+from groups.row_counts import RowCounts, Rows
 from protocol.wire import decode, encode, joined
 
 NO_EXPIRY: Final = -1
@@ -27,12 +29,6 @@ _INT16: Final = packing.Struct(">h")
 _INT64: Final = packing.Struct(">q")
 _WITH_EXPIRY: Final = b"\0\1"
 """The first bytes of the only value version that has an expiry time of its own."""
-_TEXT_AT: Final = {b"\0\0": 12, b"\0\1": 12, b"\0\2": 12, b"\0\3": 16}
-"""The position of the metadata's text in a value, by its first bytes: the version."""
-_AFTER_TEXT: Final = {b"\0\0": 8, b"\0\1": 16, b"\0\2": 8, b"\0\3": 8}
-"""The number of bytes after that text: one time or two."""
-_ROWS_MAX: Final = 2**63 - 1
-"""The greatest count of rows that an answer has room for; commits to and fro between extremes pass it."""
 OFFSET_BYTES: Final = 270
 """The memory of an offset beyond its value: its places in two dicts, its partition, its rows (measured: 214
 as they begin, 314 once commits have passed records)."""
@@ -81,39 +77,9 @@ def read_committed(value: bytes) -> Committed:
     )
 
 
-def unreadable(value: bytes) -> str | None:
-    """Return why the value of a record cannot be read, None if it can.
-
-    What the usual versions hold is checked by hand, in a fraction of the codec's time: a start looks at a
-    million of them.
-    """
-    text_at = _TEXT_AT.get(value[:2])
-    if text_at is not None and len(value) >= text_at:
-        text_end = text_at + int.from_bytes(value[text_at - 2 : text_at], "big", signed=True)
-        after = len(value) - text_end
-        if text_at <= text_end and after == _AFTER_TEXT[value[:2]] and value[text_at:text_end].isascii():
-            return None
-    try:
-        read_committed(value)
-    except (packing.error, ProtocolError) as error:
-        return str(error)
-    return None
-
-
 def offset_of(value: bytes) -> int:
     """Return the offset in the value of a record, which comes first in every version."""
     return int(_INT64.unpack_from(value, 2)[0])
-
-
-class Rows(NamedTuple):
-    """The records that commits have passed in one partition, and since when they are counted."""
-
-    records: int
-    since_ms: int
-    """The time of the first commit since the start of the server, in ms since 1970; 0: there was none."""
-
-
-NO_ROWS: Final = Rows(0, 0)
 
 
 def weight_of(value: bytes | None) -> int:
@@ -125,19 +91,21 @@ class OffsetTable:
     """The offsets of all groups by group, topic and partition."""
 
     __slots__ = (
-        "_count", "_expiring", "_fresh", "_groups", "_pending", "_pending_bytes", "_readers", "_rows",
-        "_size_bytes",
+        "_count", "_doomed", "_expiring", "_groups", "_pending", "_pending_bytes", "_readers", "_rows",
+        "_size_bytes", "hidden",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
         # By group, topic and partition: the number of records on their way, and the last one's value.
         self._pending: dict[str, dict[str, dict[int, tuple[int, bytes | None]]]] = {}
-        # By topic: the groups that have it in one of the two tables above.
-        self._readers: dict[str, set[str]] = {}
-        self._rows: dict[str, dict[tuple[str, int], Rows]] = {}
-        # The rows of a partition of which nothing has been passed yet, shared by all that begin at one time.
-        self._fresh = NO_ROWS
+        # By topic: the groups that have it in one of the two tables above, in the order in which they came.
+        self._readers: dict[str, dict[str, None]] = {}
+        # The same of topics that were deleted, as far as what groups have in them is still in sight.
+        self._doomed: dict[str, dict[str, None]] = {}
+        self.hidden: deque[HiddenOffsets] = deque()
+        """What groups had in deleted topics, until that is deleted from the log."""
+        self._rows = RowCounts()
         self._count = 0
         self._expiring = 0
         self._size_bytes = self._pending_bytes = 0
@@ -161,7 +129,7 @@ class OffsetTable:
         """Apply one record, at load or once it is durable."""
         if value is None:
             self._remove(key)
-            self._forget_rows(key)
+            self._rows.forget(key)
             return
         topics = self._groups.get(key.group_id)
         if topics is None:
@@ -170,7 +138,7 @@ class OffsetTable:
         if partitions is None:
             partitions = topics[key.topic] = {}
             self._size_bytes += READER_BYTES
-            self._readers.setdefault(key.topic, set()).add(key.group_id)
+            self._readers.setdefault(key.topic, {})[key.group_id] = None
         old = partitions.get(key.partition)
         if old is None:
             self._count += 1
@@ -204,14 +172,9 @@ class OffsetTable:
             if key.topic in table.get(key.group_id, ()):
                 return
         readers = self._readers[key.topic]
-        readers.discard(key.group_id)
+        readers.pop(key.group_id, None)
         if not readers:
             del self._readers[key.topic]
-
-    def _forget_rows(self, key: OffsetKey) -> None:
-        rows = self._rows.get(key.group_id)
-        if rows is not None and rows.pop((key.topic, key.partition), None) is not None and not rows:
-            del self._rows[key.group_id]
 
     def position(self, key: OffsetKey) -> int | None:
         """Return the offset of the progress in one partition."""
@@ -241,13 +204,94 @@ class OffsetTable:
             for partition in list(partitions):
                 self._remove(OffsetKey(group_id, topic, partition))
 
+    # --- offsets in deleted topics --------------------------------------------------------------------------
+
+    def doom(self, topic: str, group_ids: Iterable[str] | None = None) -> None:
+        """Have `hide_some` hide what groups have, and may come to have, in a topic that was deleted."""
+        doomed = dict.fromkeys(self._readers.get(topic, ()) if group_ids is None else group_ids)
+        if doomed:
+            self._doomed[topic] = self._doomed.get(topic, {}) | doomed
+
+    @property
+    def has_doomed(self) -> bool:
+        """Whether `hide_some` has something to do."""
+        return bool(self._doomed)
+
+    def hide_some(self, at_most: int, is_loaded: Callable[[str], bool]) -> None:
+        """Take what so many groups have in deleted topics out of sight, for `hidden`; it counts as memory.
+
+        What is not loaded stays: whether its topics are there is looked at when it is.
+        """
+        for _ in range(at_most):
+            if not self._doomed:
+                return
+            topic, groups = next(iter(self._doomed.items()))
+            group_id = next(iter(groups))
+            self._hide(group_id, topic, takes=is_loaded(group_id))
+
+    def hide_before(self, key: OffsetKey) -> None:
+        """Hide what a group has of a deleted topic before it writes to another of that name."""
+        if key.group_id in self._doomed.get(key.topic, ()):
+            self._hide(key.group_id, key.topic, takes=True)
+
+    def _hide(self, group_id: str, topic: str, *, takes: bool) -> None:
+        doomed = self._doomed[topic]
+        del doomed[group_id]
+        if not doomed:
+            del self._doomed[topic]
+        if not takes:
+            return
+        topics = self._groups.get(group_id)
+        values = None if topics is None else topics.pop(topic, None)
+        if topics is not None and not topics:
+            del self._groups[group_id]
+        pending = self._pending.get(group_id, {}).get(topic, {})
+        if values is not None:
+            self._size_bytes -= READER_BYTES
+            if not pending:
+                self._note_unread(OffsetKey(group_id, topic, 0))
+        on_their_way = {index: last[1] for index, last in pending.items() if last[1] is not None}
+        if values or on_their_way:
+            self.hidden.append(HiddenOffsets(group_id, topic, values or {}, on_their_way))
+
+    def take_hidden(self, at_most: int) -> HiddenOffsets:
+        """Return some of what is hidden first, to be deleted from the log."""
+        part = self.hidden[0].take(at_most)
+        if not self.hidden[0]:
+            self.hidden.popleft()
+        self._count_hidden(part, -1)
+        return part
+
+    def put_back(self, part: HiddenOffsets) -> None:
+        """Hide again what could not be deleted from the log."""
+        self.hidden.appendleft(part)
+        self._count_hidden(part, 1)
+
+    def _count_hidden(self, part: HiddenOffsets, by: int) -> None:
+        self._count += by * len(part.values)
+        for value in part.values.values():
+            self._expiring += by * value.startswith(_WITH_EXPIRY)
+            self._size_bytes += by * weight_of(value)
+
+    def drop_hidden(self, is_over: Callable[[str], bool]) -> None:
+        """Forget what is hidden of some groups: it is found when they are read again."""
+        kept: deque[HiddenOffsets] = deque()
+        for item in self.hidden:
+            if is_over(item.group_id):
+                self._count_hidden(item, -1)
+            else:
+                kept.append(item)
+        self.hidden = kept
+
     # --- pending offsets ------------------------------------------------------------------------------------
 
     def announce(self, key: OffsetKey, value: bytes | None) -> None:
         """Note a record that was written but is not durable yet."""
+        if self._doomed:
+            self.hide_before(key)
         pending = self._pending.setdefault(key.group_id, {}).setdefault(key.topic, {})
         if not pending:
-            self._readers.setdefault(key.topic, set()).add(key.group_id)
+            self._readers.setdefault(key.topic, {})[key.group_id] = None
         waiting, before = pending.get(key.partition, (0, None))
         pending[key.partition] = (waiting + 1, value)
         self._pending_bytes += weight_of(value) - weight_of(before)
@@ -319,19 +363,15 @@ class OffsetTable:
 
     def count_rows(self, key: OffsetKey, count: int, now_ms: int) -> None:
         """Count as consumed what lies between two commits; `now_ms` is the time of day."""
-        rows = self._rows.setdefault(key.group_id, {})
-        place = (key.topic, key.partition)
-        before = rows.get(place)
-        if before is None:
-            if self._fresh.since_ms != now_ms:
-                self._fresh = Rows(0, now_ms)
-            before = rows[place] = self._fresh
-        if count:
-            rows[place] = before._replace(records=min(before.records + count, _ROWS_MAX))
+        self._rows.count(key, count, now_ms)
 
     def rows(self, group_id: str, topic: str, partition: int) -> Rows:
         """Return how many records commits have passed since the server started; it never decreases."""
-        return self._rows.get(group_id, {}).get((topic, partition), NO_ROWS)
+        return self._rows.get(group_id, topic, partition)
+
+    def tables(self) -> Iterator[dict[Any, Any]]:
+        """Yield what holds the offsets, to be emptied when they are of no use any more."""
+        yield from (self._groups, self._pending, self._rows.table(), self._readers, self._doomed)
 
     def iterate(self, group_id: str) -> Iterator[tuple[OffsetKey, bytes]]:
         """Yield a group's offsets as records; the table must not change meanwhile."""

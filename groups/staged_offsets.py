@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from groups.effects import Stamp, Undo
 from groups.key_index import KeyIndex
@@ -236,6 +236,20 @@ class StagedOffsets:
         """Whether a transaction has an offset for the key that may come to count."""
         return key in self._by_key or key in self._ending
 
+    @property
+    def number(self) -> int:
+        """The number of what was staged last: later ones are greater."""
+        return self._number
+
+    def newest_number(self, key: OffsetKey) -> int | None:
+        """Return the number of what was staged last for a key, if anything is."""
+        transactions = self._by_key.get(key)
+        return next(reversed(transactions)).offsets[key][0] if transactions else None
+
+    def of_topic(self, topic: str) -> tuple[OffsetKey, ...]:
+        """Return the partitions of a topic for which something is staged, or ends, as it was staged first."""
+        return tuple(self._index.of_topic(topic))
+
     def holds(self, group_id: str) -> bool:
         """Whether a transaction has an offset of the group that may come to count."""
         return bool(self._index.of_group(group_id))
@@ -246,6 +260,10 @@ class StagedOffsets:
             found = {*self._by_key, *self._ending} if topic is None else self._index.of_topic(topic)
             return sorted(found)
         return sorted(key for key in self._index.of_group(group_id) if topic in (None, key.topic))
+
+    def tables(self) -> Iterator[dict[Any, Any]]:
+        """Yield what holds all this, to be emptied when it is of no use any more."""
+        yield from (self._open, self._closed, self._by_key, self._ending)
 
     def drop_partition(self, partition: int) -> None:
         """Forget the transactions in a partition that is unloaded."""

@@ -70,6 +70,10 @@ class Timers:
         """Forget the timer, if there is one."""
         self._set.pop(key, None)
 
+    def tables(self) -> tuple[dict[TimerKey, tuple[int, Action, int]], list[tuple[int, int, TimerKey]]]:
+        """Return what holds the timers, to be emptied when they are of no use any more."""
+        return self._set, self._heap
+
     def deadline(self, key: TimerKey) -> int | None:
         """Return when the timer is due; None if it is not set."""
         known = self._set.get(key)

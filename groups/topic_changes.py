@@ -17,12 +17,12 @@ from groups.classic_rebalance import prepare
 from groups.consumer_group import ConsumerGroup
 from groups.consumer_target import assign_when_due, bump_if_topics_changed
 from groups.context import Context
-from groups.deletion import RETRY_MS, forget_topics
 from groups.errors import InvalidRegularExpression
 from groups.record_keys import RegexKey, ResolvedRegex
 from groups.split_gates import places_of, withheld_by_topic
 from groups.states import GroupState
 from groups.timers import TimerKey
+from groups.topic_deletion import RETRY_MS, forget_topics
 
 logger = logging.getLogger("kawal.groups")
 

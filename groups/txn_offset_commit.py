@@ -69,6 +69,7 @@ def commit_in_transaction(context: Context, request: TxnOffsetCommitRequest, rep
     records: list[EncodedRecord] = []
     undo: list[Undo] = []
     for key, value, _ in items:
+        context.offsets.hide_before(key)
         records.append(encode_record(key, value))
         undo.append(context.staged.stage(partition, stamp, key, value))
 

@@ -60,7 +60,7 @@ SHARE_KEYS: tuple[Key, ...] = (
     Key("group.share.max.partition.max.record.locks", INT, 4000,
         "Largest such number that a share group may have.", minimum=2000, maximum=10_000, unit="records"),
     Key("kawal.share.states.max.bytes", ConfigType.LONG, 96 << 20,
-        "Memory for the states of share groups, 1.2 KB for each partition of each group.  Without room, a "
+        "Memory for the states of share groups, 1.3 KB for each partition of each group.  Without room, a "
         "group goes on with the partitions in which it has a state, and has no others until there is.",
         minimum=1024, unit="bytes", dynamic=True),
     Key("kawal.share.ranges.max.bytes", ConfigType.LONG, 64 << 20,

@@ -6,7 +6,7 @@ of Kafka's CoordinatorRuntime, which serve its group, share and transaction coor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from broker.catalogue.topic_admin import NewTopic
@@ -59,6 +59,9 @@ class Machine(Protocol):
 
     def unload(self, partitions: Collection[int], now_ms: int) -> None:
         """Forget these partitions and refuse the requests that wait in them."""
+
+    def discard(self, now_ms: int) -> Generator[None, None, None]:
+        """Forget everything in steps, and refuse the requests that wait; nothing more is asked for."""
 
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served, and all of its records have been understood.

@@ -220,16 +220,17 @@ class CoordinatorRuntime(Generic[MachineT]):
             return
         self._in_flight += 1
         vnode = partition.vnode
-        vnode.wait_durable(vnode.last_version, _EffectsWaiter(self, effects), now_ms)
+        vnode.wait_durable(vnode.last_version, _EffectsWaiter(self, self._machine, effects), now_ms)
 
-    def settled(self, effects: Effects, error: ErrorCode | None, now_ms: int) -> None:
-        """Tell the machine the outcome of a batch of its records."""
+    def settled(self, machine: MachineT, effects: Effects, error: ErrorCode | None, now_ms: int) -> None:
+        """Tell the machine the outcome of a batch of its records, unless it is being discarded."""
         self._in_flight -= 1
-        with self.step(now_ms) as machine:
-            if error is None:
-                machine.durable(effects, now_ms)
-            else:
-                machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
+        if machine is self._machine:
+            with self.step(now_ms):
+                if error is None:
+                    machine.durable(effects, now_ms)
+                else:
+                    machine.failed(effects, ErrorCode.COORDINATOR_NOT_AVAILABLE, now_ms)
         self._stop_when_stored(now_ms)
 
     def _make_topic(self, planned: Topic | None, now_ms: int) -> None:
@@ -335,22 +336,23 @@ class CoordinatorRuntime(Generic[MachineT]):
             self._kind.topic_name,
         )
         old, self._backlog = self._machine, []
-        old.unload(range(self._partition_count), now_ms)
+        self._loop.scheduler.add_work(old.discard(now_ms))
         self._machine = self._new_machine(topic)
         elsewhere = [] if topic is None else self._elsewhere(topic)
         self._machine.loaded(sorted(set(range(self._partition_count)) - set(elsewhere)), now_ms)
         self._begin_elsewhere(elsewhere, now_ms)
 
 
-class _EffectsWaiter:
+class _EffectsWaiter(Generic[MachineT]):
     """Tells the runtime the outcome of one batch of records."""
 
-    __slots__ = ("_effects", "_runtime")
+    __slots__ = ("_effects", "_machine", "_runtime")
 
-    def __init__(self, runtime: CoordinatorRuntime[MachineT], effects: Effects) -> None:
+    def __init__(self, runtime: CoordinatorRuntime[MachineT], machine: MachineT, effects: Effects) -> None:
         self._runtime = runtime
+        self._machine = machine
         self._effects = effects
 
     def appended(self, _vnode: Vnode, error: ErrorCode | None, now_ms: int) -> None:
         """Pass the outcome on."""
-        self._runtime.settled(self._effects, error, now_ms)
+        self._runtime.settled(self._machine, self._effects, error, now_ms)

@@ -19,10 +19,11 @@ one that was acquired is available after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from groups.context import InternalError
+from groups.discarding import discard_shares
 from groups.effects import Effects, EncodedRecord, Stamp
 from groups.errors import NotLoaded
 from groups.share.acknowledgements import Acknowledgement
@@ -34,7 +35,8 @@ from groups.share.record_range import StoredRange
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import ShareKey, encode_snapshot
 from groups.share.states import Cause, RecordState
-from groups.share.table import EXPIRED_PER_TICK, Answer, Share, ShareTable, no_answer
+from groups.share.table import EXPIRED_PER_TICK, Answer, ShareTable, no_answer
+from groups.share.topic_removal import forget_missing, topics_deleted
 from groups.topics import Topics
 from protocol.error_codes import ErrorCode
 
@@ -126,12 +128,7 @@ class ShareCoordinator:
     ) -> None:
         """Forget the share-partitions of deleted topics."""
         if deleted:
-            self._forget_missing_topics(self._at(now_ms), [*self.table.shares.values()])
-
-    def _forget_missing_topics(self, table: ShareTable, shares: Sequence[Share]) -> None:
-        for share in shares:
-            if share.key.topic_id not in self._topics.by_id and share.home in table.loaded:
-                table.drop(share)
+            topics_deleted(self._at(now_ms), lambda: self._topics.by_id)
 
     # --- loading --------------------------------------------------------------------------------------------
 
@@ -158,7 +155,7 @@ class ShareCoordinator:
         table = self._at(now_ms)
         table.loaded.update(partitions)
         for partition in partitions:
-            self._forget_missing_topics(table, table.of_partition(partition))
+            forget_missing(table, table.of_partition(partition), self._topics.by_id)
             table.loaded_partition(partition)
 
     def leave_to_others(self, partitions: Collection[int]) -> None:
@@ -172,6 +169,10 @@ class ShareCoordinator:
         for partition in partitions:
             table.forget(partition)
         table.journal.abandon(partitions, ErrorCode.NOT_COORDINATOR, now_ms)
+
+    def discard(self, now_ms: int) -> Generator[None, None, None]:
+        """Forget everything in steps; requests that wait are refused."""
+        return discard_shares(self._at(now_ms))
 
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served; one with records that cannot be read is not."""

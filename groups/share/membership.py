@@ -109,7 +109,7 @@ class ShareMembership:
             changes.commit(nothing, nobody)
         # Members may have asked for other topics meanwhile.
         group.make_stale()
-        self._go_on(group)
+        self.go_on(group)
 
     def has_many_states(self, group_id: str) -> bool:
         """Whether a thread must write the record of the group's states."""
@@ -149,14 +149,14 @@ class ShareMembership:
             changes.commit(nothing, nobody)
         # Members may have asked for other topics meanwhile, and topics may have been deleted.
         group.make_stale()
-        self._go_on(group)
+        self.go_on(group)
 
     def not_initialized(self, order: InitOrder, now_ms: int) -> None:
         """Answer the heartbeats that waited for states; the next one orders them again."""
         group = self._loaded(order.group_id, now_ms)
         if group is not None:
             group.make_stale()
-            self._go_on(group)
+            self.go_on(group)
 
     def _loaded(self, group_id: str, now_ms: int) -> ShareGroup | None:
         """Return a group, unless it was unloaded since its order, and may be on its way back."""
@@ -164,7 +164,8 @@ class ShareMembership:
         is_loaded = self._context.partition(group_id) in self._context.loaded
         return self.table.groups.get(group_id) if is_loaded else None
 
-    def _go_on(self, group: ShareGroup) -> None:
+    def go_on(self, group: ShareGroup) -> None:
+        """Let the heartbeats that wait in a group go on."""
         waiting, group.waiting = group.waiting or [], None
         for go_on in waiting:
             go_on()
@@ -196,7 +197,7 @@ class ShareMembership:
                 self._context.memory.forget(group.group_id)
                 for member_id in group.members:
                     self._context.timers.cancel(TimerKey("share", group.group_id, member_id))
-                self._go_on(group)
+                self.go_on(group)
 
     # --- heartbeats -----------------------------------------------------------------------------------------
 
@@ -346,7 +347,7 @@ class ShareMembership:
         group = look.group
         if self.table.groups.get(group.group_id) is not group or error is not None:
             group.make_stale()
-            self._go_on(group)
+            self.go_on(group)
             if error is not None:
                 raise error
             return
@@ -361,7 +362,7 @@ class ShareMembership:
         if look.missing:
             self.orders.append(InitOrder(group.group_id, look.missing))
         else:
-            self._go_on(group)
+            self.go_on(group)
 
     def _is_up_to_date(self, group: ShareGroup, found: int) -> bool:
         """Whether the group's very many topics, with this hash, are those of its epoch."""

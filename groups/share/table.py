@@ -13,6 +13,7 @@ from groups.share.counts import GroupCounts
 from groups.share.delivery import Limits
 from groups.share.range_room import RangeRoom
 from groups.share.record_range import Change
+from groups.share.share_index import ShareIndex
 from groups.share.share_partition import SharePartition
 from groups.share.state_records import (
     ShareKey,
@@ -38,7 +39,7 @@ EXPIRED_PER_TICK: Final = 500
 """The ranges whose locks run out at a time, in 2 to 3 ms: a share-partition can have 10,000 that were
 acquired at one moment."""
 
-SHARE_BYTES: Final = 1_200
+SHARE_BYTES: Final = 1_300
 """The memory of a share-partition without records in flight (measured, with its place in tables)."""
 
 _ROOM: Final = TimerKey("room", "")
@@ -93,8 +94,7 @@ class ShareTable:
         self._wall_ms = wall_ms
         self.now_ms = 0
         self.shares: dict[ShareKey, Share] = {}
-        self._by_home: dict[int, dict[ShareKey, Share]] = {}
-        self._by_group: dict[str, dict[ShareKey, None]] = {}
+        self.index = ShareIndex()
         self.ranges = RangeRoom(lambda: self.config.kawal_share_ranges_max_bytes, self._has_room)
         self.loaded: set[int] = set()
         # Those that another node leads: it stores what this node writes to them.
@@ -137,18 +137,18 @@ class ShareTable:
 
     def of_partition(self, partition: int) -> list[Share]:
         """Return the share-partitions that a partition of __share_group_state holds, kept ones included."""
-        return list(self._by_home.get(partition, {}).values())
+        return self.index.of_partition(partition)
 
     def of_group(self, group_id: str) -> list[ShareKey]:
         """Return the share-partitions of a group but for those that other nodes serve."""
-        return list(self._by_group.get(group_id, ()))
+        return self.index.of_group(group_id)
 
     def counts_of(self, group_id: str) -> GroupCounts:
         """Return the counters of a group; they are kept while it has share-partitions."""
         found = self._counts.get(group_id)
         if found is None:
             found = GroupCounts()
-            if group_id in self._by_group:
+            if self.index.has_group(group_id):
                 self._counts[group_id] = found
         return found
 
@@ -243,7 +243,7 @@ class ShareTable:
         """Forget a share-partition."""
         key = share.key
         self._put(key, None)
-        if key.group_id not in self._by_group:
+        if not self.index.has_group(key.group_id):
             self._counts.pop(key.group_id, None)
         self._write(share.home, encode_deletion(key), lambda: self._restore(key, share), _telling(answer))
 
@@ -272,17 +272,11 @@ class ShareTable:
         if before is not None:
             self.ranges.release(key)
             self.ranges.forget(before)
-            del self._by_home[before.home][key]
-            of_group = self._by_group.get(key.group_id, {})
-            of_group.pop(key, None)
-            if not of_group:
-                self._by_group.pop(key.group_id, None)
+            self.index.remove(before)
         if share is not None:
             self.shares[key] = share
             self.ranges.recount(share)
-            self._by_home.setdefault(share.home, {})[key] = share
-            if not share.is_kept:
-                self._by_group.setdefault(key.group_id, {})[key] = None
+            self.index.add(share)
         return before
 
     def _restore(self, key: ShareKey, before: Share | None) -> None:

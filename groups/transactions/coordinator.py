@@ -16,11 +16,12 @@ a marker that repeats another changes nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
 from groups.context import InternalError
+from groups.discarding import discard_transactions
 from groups.effects import Effects, EncodedRecord, Stamp
 from groups.transactions import ending, enlisting, initializing, show, timeouts
 from groups.transactions.config import TransactionConfig
@@ -163,6 +164,10 @@ class TransactionCoordinator:
                     table.order(known, None)
                 elif known.state == TransactionState.ONGOING:
                     table.arm(table, known, now_ms)
+
+    def discard(self, now_ms: int) -> Generator[None, None, None]:
+        """Forget everything in steps; requests that wait are refused."""
+        return discard_transactions(self._at(now_ms))
 
     def is_whole(self, partition: int) -> bool:
         """Whether a partition is served; one with records that cannot be read is not."""

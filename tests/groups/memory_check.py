@@ -37,8 +37,10 @@ def check_offsets(context: Context) -> None:
     """Check that exactly the offsets that there are, on their way or staged are counted."""
     offsets = context.offsets
     kept = [part for topics in offsets._groups.values() for part in topics.values()]
+    hidden = [value for part in offsets.hidden for value in part.values.values()]
     coming = [part for topics in offsets._pending.values() for part in topics.values()]
     size_bytes = sum(READER_BYTES + sum(map(weight_of, part.values())) for part in kept)
+    size_bytes += sum(map(weight_of, hidden))
     size_bytes += sum(weight_of(value) for part in coming for _, value in part.values())
     assert offsets.size_bytes == size_bytes
     transactions = (*context.staged._open.values(), *context.staged._closed)

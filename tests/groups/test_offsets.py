@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,11 +11,9 @@ from groups.offsets import (
     OffsetTable,
     committed_bytes,
     read_committed,
-    unreadable,
 )
 from groups.record_keys import OffsetKey
 from groups.record_schemas import OffsetCommitValue
-from protocol.errors import ProtocolError
 from protocol.wire import encode, joined
 
 keys = st.builds(OffsetKey, st.sampled_from(["g", "h"]), st.sampled_from(["t", "u"]), st.integers(0, 2))
@@ -155,31 +151,6 @@ def test_what_is_on_its_way_counts_as_something_to_come() -> None:
     table.settle(OffsetKey("g", "s", 0))
     table.settle(OffsetKey("h", "t", 1))
     assert (table.newest_topics("g"), table.newest_groups(), table.keys("h")) == (["t"], ["g"], set())
-
-
-@given(values, st.integers(0, 4))
-def test_every_value_that_can_be_read_is_readable(committed: Committed, version: int) -> None:
-    written = OffsetCommitValue(
-        offset=committed.offset, metadata=committed.metadata, commit_timestamp=committed.commit_ms
-    )
-    assert unreadable(version.to_bytes(2, "big") + joined(encode(written, version))) is None
-
-
-@given(st.binary(max_size=60) | st.tuples(st.integers(0, 5), st.binary(max_size=40)))
-def test_a_value_is_readable_if_it_can_be_decoded(data: bytes | tuple[int, bytes]) -> None:
-    found = data if isinstance(data, bytes) else data[0].to_bytes(2, "big") + data[1]
-    try:
-        read_committed(found)
-    except (struct.error, ProtocolError):
-        assert unreadable(found)
-    else:
-        assert unreadable(found) is None
-
-
-def test_metadata_that_is_no_utf8_is_unreadable() -> None:
-    damaged = bytearray(committed_bytes(Committed(5, -1, "ab", 9, NO_EXPIRY)))
-    damaged[-10:-8] = b"\xc3\x28"
-    assert "UTF-8" in (unreadable(bytes(damaged)) or "")
 
 
 STEP = st.tuples(

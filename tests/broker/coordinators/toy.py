@@ -6,7 +6,7 @@ have grown, or neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from typing import ClassVar
 
 from broker.catalogue.topic_admin import NewTopic
@@ -101,6 +101,10 @@ class Counters:
         for name in [name for name in self.values if self.partition_of(name) in partitions]:
             del self.values[name]
         self._journal.abandon(partitions, ErrorCode.NOT_COORDINATOR, now_ms)
+
+    def discard(self, now_ms: int) -> Generator[None, None, None]:
+        self.unload(range(PARTITIONS), now_ms)
+        yield
 
     def is_whole(self, partition: int) -> bool:
         return partition in self.serving
