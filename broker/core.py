@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from broker.catalogue.answer_cache import AnswerCache
 from broker.catalogue.catalogue_snapshots import CatalogueSnapshots
+from broker.catalogue.closed_partitions import close_partitions
 from broker.catalogue.database_directory import DatabaseDirectory
 from broker.catalogue.followed_log import log_kind
 from broker.catalogue.live_config import LiveConfig
@@ -311,7 +312,8 @@ class Broker:
 
     def delete_topic(self, topic: Topic, now_ms: int) -> None:
         """Remove the topic and answer the fetches that wait for its records.  Raises: RequestError."""
-        self.waiters.wake(self.topics.delete(topic, now_ms), now_ms)
+        self.topics.delete(topic, now_ms)
+        close_partitions(topic, self.waiters, self.scheduler, self.clock)
         self.retirement.topic_deleted(topic, now_ms)
         self.retention.deleted(topic)
         self.views.forget(topic)
@@ -323,9 +325,8 @@ class Broker:
         """
 
         def counts() -> None:
-            keys = [partition.wait_key for partition in topic.partitions.values()]
             self.views.forget(topic)
-            self.waiters.wake(keys, now_ms)
+            close_partitions(topic, self.waiters, self.scheduler, self.clock)
 
         self.metadata_log.append(record, now_ms, confirmed=counts)
 

@@ -244,14 +244,18 @@ class LogAppending(LogReading):
             state.announced_starts[stream_id] = offset
         return state.next_version - 1
 
-    def drop_stream(self, stream_id: int) -> None:
-        """Drop a stream: appends are refused at once, and the stream is forgotten once this is synced."""
+    def drop_stream(self, stream_id: int) -> int:
+        """Drop a stream: appends are refused at once, and the stream is forgotten once this is synced.
+
+        Return a version that is durable when it is.  Raises: LogFailed, LogDamaged, LogClosed.
+        """
         if self._refused is not None:
             raise self._refused.with_traceback(None)
         stream = self._state.streams.get(stream_id)
         if stream is not None and not stream.dropped:
             stream.dropped = True
-            self._append_alone(stream_id, drop_meta())
+            return self._append_alone(stream_id, drop_meta())
+        return self._state.next_version - 1
 
     def set_leader_epoch(self, stream_id: int, epoch: int) -> None:
         """Begin a new leader epoch at the stream's log end; it must be above the last one."""

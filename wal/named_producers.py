@@ -51,7 +51,11 @@ _HEAD = struct.Struct("<BQ")
 _LENGTH = struct.Struct("<H")
 NAME_BYTES_MAX = 2**16 - 1
 
+FREED_AT_ONCE = 10_000
+"""The names of a dropped scope that are freed without a pause, in 1 ms."""
+
 States = dict[bytes, bytes]
+_NO_NAMES: dict[int, set[bytes]] = {}
 
 
 class NamedState(NamedTuple):
@@ -172,7 +176,7 @@ class NamedProducers:
         """The scopes of the streams in which names have written."""
         self._counts: Counter[int] = Counter()
         """The number of names whose last batch is in a stream."""
-        self._undecided: dict[tuple[int, int], set[bytes]] = {}
+        self._undecided: dict[int, dict[int, set[bytes]]] = {}
         """The names with an open transaction, by stream and producer id."""
         self._changes: deque[_Change] = deque()  # the changes that are not durable, oldest first
         self._durable_token = 0
@@ -180,6 +184,8 @@ class NamedProducers:
         """The token after the last change of each name that is not durable."""
         self._dropped: set[int] = set()
         """The scopes that were dropped since all changes were durable."""
+        self._discarded: list[States] = []
+        """The parts of large scopes that were dropped: each sync frees one."""
         self.size_bytes = 0
         """About how much memory all names take."""
         self.bytes_max = BYTES_MAX
@@ -223,7 +229,7 @@ class NamedProducers:
 
     def undecided(self, stream_id: int, transaction: int) -> frozenset[bytes]:
         """Return the names that have written to the stream in this producer's open transaction."""
-        return frozenset(self._undecided.get((stream_id, transaction), ()))
+        return frozenset(self._undecided.get(stream_id, _NO_NAMES).get(transaction, ()))
 
     def is_durable(self, scope: int, name: bytes) -> bool:
         """Whether the name's state can no longer be taken back."""
@@ -245,7 +251,7 @@ class NamedProducers:
 
     def decided(self, stream_id: int, transaction: int, *, is_commit: bool) -> tuple[int, States]:
         """Return the scope and the states after a marker in the stream; no states when it changes none."""
-        names = self._undecided.get((stream_id, transaction))
+        names = self._undecided.get(stream_id, _NO_NAMES).get(transaction)
         if not names:
             return 0, {}
         scope = self._scope_of[stream_id]
@@ -266,6 +272,8 @@ class NamedProducers:
                 del self._changed_at[place]
         if not self._changes:
             self._dropped.clear()
+        if self._discarded:
+            self._discarded.pop()
 
     def revert(self) -> None:
         """Take back everything that is not durable, newest first."""
@@ -282,10 +290,12 @@ class NamedProducers:
         self._counts.pop(stream_id, None)
         if scope is not None:
             table = self._scopes.pop(scope, None)
-            self.size_bytes -= 0 if table is None else table.size_bytes
+            if table is not None:
+                self.size_bytes -= table.size_bytes
+                if table.count > FREED_AT_ONCE:
+                    self._discarded += table.parts
             self._dropped.add(scope)
-            for place in [place for place in self._undecided if place[0] == stream_id]:
-                del self._undecided[place]
+            self._undecided.pop(stream_id, None)
 
     def forget_idle(self, scope: int, before_ms: int, *, at_most: int) -> None:
         """Forget some names whose last batch is older; called as new ones come, it keeps the number down."""
@@ -344,14 +354,16 @@ class NamedProducers:
         self._counts[stream_id] += by
         if transaction == NONE:
             return
-        place = stream_id, transaction
-        names = self._undecided.setdefault(place, set())
+        open_here = self._undecided.setdefault(stream_id, {})
+        names = open_here.setdefault(transaction, set())
         if by > 0:
             names.add(name)
         else:
             names.discard(name)
             if not names:
-                del self._undecided[place]
+                del open_here[transaction]
+            if not open_here:
+                del self._undecided[stream_id]
 
 
 def weight_of(name: bytes) -> int:

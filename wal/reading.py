@@ -103,6 +103,10 @@ class LogReading(TimeReading):
         """Return the stream's producers and transactions, for the check of a batch."""
         return self._state.producers.of(stream_id)
 
+    def producer_count(self, stream_id: int) -> int:
+        """Return the number of producers that are known in a stream."""
+        return len(self._state.producers.of(stream_id).states)
+
     def hanging_streams(self, since_ms: int) -> Generator[None, None, int]:
         """Return in steps how many streams have a transaction open, and nothing was written since then."""
         return self._state.producers.hanging_streams(since_ms)

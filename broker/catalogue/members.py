@@ -2,7 +2,8 @@
 
 Each node tells the controller the addresses that its listeners advertise, with the question for the next
 records of the catalogue (broker/upkeep/following.py); the controller tells each what it knows of all.  A node
-that has not asked for a while is away.  While the controller is away, the others go on with what they know.
+that has not asked for a while is away, and so is, for the others, a controller that does not answer: they go
+on with what they know.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 AWAY_MS: Final = 8_000
-"""A node that has not asked the controller for so long is away.
+"""A node that has not asked the controller, or a controller that has not answered, for so long is away.
 
 It asks at least every 5 s (WAIT_MS of broker/upkeep/following.py); the rest is for a turn that takes long and
 a lost packet.  Kafka's brokers have 9 s (broker.session.timeout.ms).
@@ -89,6 +90,11 @@ class Members:
         return late
 
     # --- at the others ---------------------------------------------------------------------------------
+
+    def heard_controller(self, now_ms: int) -> None:
+        """Note that the controller has answered; without an answer for as long it is `missing`, too."""
+        self._heard_ms[0] = now_ms
+        self.seen(0, now_ms)
 
     def note_all(self, known: Sequence[Member]) -> None:
         """Learn from the controller what it knows of the other nodes."""

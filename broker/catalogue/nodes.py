@@ -10,7 +10,7 @@ machines have a directory each, and tell each other their addresses (broker/cata
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from broker.catalogue.members import Members
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 NO_EPOCH: Final = -1
 """The leader epoch of a partition whose leader has not told it yet."""
+
+NO_CONTROLLER: Final = -1
+"""Stands for a controller that is away: clients ask again.
+
+Source: NO_CONTROLLER_ID of Kafka's MetadataResponse.
+"""
 
 
 def node_of_vnode(vnode: int, count: int) -> int:
@@ -134,6 +140,10 @@ class Nodes:
     def seen_at(self, client: Client) -> list[Node]:
         """Return all nodes that are there, as a client reaches them."""
         return [node for node_id in self.ids if (node := self.node_at(node_id, client)) is not None]
+
+    def controller_among(self, nodes: Iterable[Node]) -> int:
+        """Return the controller's id for a client that reaches these nodes; NO_CONTROLLER: not that one."""
+        return next((node.node_id for node in nodes if node.node_id == self.controller_id), NO_CONTROLLER)
 
     def node_at(self, node_id: int, client: Client) -> Node | None:
         """Return a node as a client reaches it; None: it is away, or not to be reached by that listener."""

@@ -6,14 +6,13 @@ is used only when its record is durable, and its streams are dropped only when i
 
 from __future__ import annotations
 
-import logging
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import TopicConfigs, TopicCreated, TopicDeleted
 from broker.catalogue.deleted_elsewhere import DeletedElsewhere
+from broker.catalogue.dropped_streams import DroppedStreams
 from broker.catalogue.live_config import LiveConfig
 from broker.catalogue.metadata_log import MetadataLog
 from broker.catalogue.nodes import NO_EPOCH, Nodes
@@ -29,29 +28,19 @@ from broker.config.topic_settings import TopicSettings
 from broker.errors import RequestError
 from broker.loop.clock import Clock
 from broker.loop.scheduler import Scheduler
-from broker.loop.slices import Steps, at_once
 from broker.storage.counted_partition import CountedPartition
 from broker.storage.partition import Partition
 from broker.storage.vnode import Vnode
 from broker.storage.vnodes import Vnodes
 from protocol.error_codes import ErrorCode
-from wal.errors import WalError
 
 if TYPE_CHECKING:
     from random import Random
 
     from groups.partition_tree import PartitionTree
 
-logger = logging.getLogger("kawal.broker")
-
 COORDINATION_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 """The topics by whose partitions nodes know which of them coordinates a group or a transactional id."""
-
-STREAMS_PER_STEP: Final = 25
-"""The streams of deleted topics that are dropped between two looks at the time: about 0.4 ms."""
-
-STREAMS_AT_ONCE: Final = 100
-"""The streams that are dropped without a pause."""
 
 
 class TopicDirectory:
@@ -76,18 +65,21 @@ class TopicDirectory:
         self._log = log
         self._vnodes = vnodes
         self._clock = clock
-        self._scheduler = scheduler
         self._random = random
         self._nodes = nodes
         self._open_view = open_view
         self._known_settings = KnownSettings()
-        # Streams of deleted topics that a log has refused to drop so far.
-        self._undropped: deque[tuple[Vnode, int]] = deque()
-        # Deleted topics whose streams are being dropped.
-        self._dropping = 0
         # Streams without a topic whose deletion no record tells, as found at the start.
         self.orphans: list[Orphan] = []
         self.deleted_elsewhere = DeletedElsewhere(nodes, catalogue.deleted_streams)
+        self.dropped = DroppedStreams(
+            catalogue=catalogue,
+            vnodes=vnodes,
+            clock=clock,
+            scheduler=scheduler,
+            elsewhere=self.deleted_elsewhere,
+        )
+        """The streams of deleted topics."""
 
     def partition(self, topic: Topic, index: int) -> Partition:
         """Return a partition of the topic.
@@ -266,12 +258,11 @@ class TopicDirectory:
         """Make these (checked) configs the topic's own.  Raises: RequestError as `MetadataLog.append`."""
         self._log.append(TopicConfigs(topic_id=topic.topic_id.hex, configs=configs), now_ms)
 
-    def delete(self, topic: Topic, now_ms: int) -> list[int]:
+    def delete(self, topic: Topic, now_ms: int) -> None:
         """Remove the topic; its streams are dropped once that is durable.
 
-        Return the keys under which fetches on its partitions wait (`Partition.wait_key`).  The catalogue is
-        the authority: streams that a crash kept from being dropped are dropped at the next start, as its
-        record of the deletion names them.
+        The catalogue is the authority: streams that a crash kept from being dropped are dropped at the next
+        start, as its record of the deletion names them.
 
         Raises: RequestError as `MetadataLog.append`; INVALID_REQUEST for a topic that several nodes need.
         """
@@ -281,8 +272,8 @@ class TopicDirectory:
 
         def gone() -> None:
             self._log.changes.deleted(topic, self._clock.wall_ms(now_ms))
-            self._drop_streams(topic)
-            # They refer to the topic, and are freed together.
+            self.dropped.drop(topic)
+            # Those opened since: they refer to the topic, and are freed together.
             topic.partitions.clear()
 
         self._log.append(record, now_ms, confirmed=gone)
@@ -291,74 +282,10 @@ class TopicDirectory:
 
             if (unset := unset_record(topic, self._catalogue)) is not None:
                 self._log.append(unset, now_ms)
-        if topic.view is not None:
-            return [partition.wait_key for partition in topic.partitions.values()]
-        return list(topic.stream_ids())
-
-    def _drop_streams(self, topic: Topic) -> None:
-        if topic.view is not None:
-            return
-        steps = self._dropped(topic)
-        if topic.planned_count > STREAMS_AT_ONCE:
-            self._scheduler.add_work(steps)
-        else:
-            at_once(steps)
-
-    def _dropped(self, topic: Topic) -> Steps:
-        """Drop a topic's streams, some in each step; a start goes on with what a stop leaves."""
-        vnodes, elsewhere = self._vnodes.get(topic.database), list[int]()
-        self._dropping += 1
-        try:
-            for index, stream_id in enumerate(topic.stream_ids()):
-                if self._vnodes.get(topic.database) is not vnodes:
-                    return  # the whole database has been removed
-                if (vnode := self._vnodes.here(topic.database, topic.vnode_index(index))) is not None:
-                    self._drop(vnode, stream_id)
-                else:
-                    elsewhere.append(stream_id)
-                if not index % STREAMS_PER_STEP:
-                    yield
-        finally:
-            self._dropping -= 1
-            self.deleted_elsewhere.add(self._vnodes.meta.log.next_version, elsewhere)
-
-    @property
-    def has_undropped(self) -> bool:
-        """Whether streams of deleted topics are still in the logs of this node."""
-        return bool(self._dropping or self._undropped)
-
-    def drop_soon(self) -> None:
-        """Do what `drop_again` does: now, or if it is much, beside other work."""
-        steps = self.drop_again()
-        if len(self._undropped) > STREAMS_AT_ONCE:
-            self._scheduler.add_work(steps)
-        else:
-            at_once(steps)
-
-    def drop_again(self) -> Steps:
-        """Drop the streams of deleted topics that their logs still hold, as far as the logs accept it."""
-        for number in range(1, len(self._undropped) + 1):
-            if not self._undropped:
-                return
-            self._drop(*self._undropped.popleft())
-            if not number % STREAMS_PER_STEP:
-                yield
-
-    def _drop(self, vnode: Vnode, stream_id: int) -> None:
-        """Drop a stream, and remember it as long as its log holds it."""
-        if stream_id not in vnode.log.streams():
-            self._catalogue.deleted_streams.discard(stream_id)
-            return
-        try:
-            vnode.log.drop_stream(stream_id)
-        except WalError as error:
-            logger.warning("stream %d of a deleted topic is dropped later: %s", stream_id, error)
-        self._undropped.append((vnode, stream_id))
 
     def forget_vnodes(self, vnodes: list[Vnode]) -> None:
         """Drop no more streams of these vnodes, which are removed as a whole."""
-        self._catalogue.deleted_streams -= {stream for vnode, stream in self._undropped if vnode in vnodes}
-        self._undropped = deque(place for place in self._undropped if place[0] not in vnodes)
+        self.dropped.drop_soon()
         self.orphans = [orphan for orphan in self.orphans if orphan.vnode not in vnodes]
         self._log.changes.forget(vnodes)
 
@@ -369,13 +296,13 @@ class TopicDirectory:
         are `orphans`, which are kept.
         """
         deleted, found = self._catalogue.deleted_streams, unowned(self._catalogue, self._vnodes)
-        self._undropped = deque((vnode, stream_id) for vnode, stream_id in found if stream_id in deleted)
         self.orphans = [orphan for orphan in found if orphan.stream_id not in deleted]
-        here = {stream_id for _, stream_id in self._undropped}
-        self.deleted_elsewhere.add(self._vnodes.meta.log.next_version, deleted - here)
+        here = tuple((vnode, stream_id) for vnode, stream_id in found if stream_id in deleted)
+        elsewhere = deleted - {stream_id for _, stream_id in here}
+        self.deleted_elsewhere.add(self._vnodes.meta.log.next_version, elsewhere)
         report(self.orphans)
         raise_ids(self._catalogue, self._vnodes)
-        at_once(self.drop_again())
+        self.dropped.begin(here)
 
     def adopt(self, name: str, *, database: str, first: int, last: int, now_ms: int) -> Topic:
         """Make orphans a topic: partition i is the stream `first + i`.

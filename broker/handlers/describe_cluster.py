@@ -41,14 +41,15 @@ def handle(broker: Broker, call: Call[DescribeClusterRequest]) -> DescribeCluste
             cluster_id="",
             brokers=[],
         )
+    nodes = broker.nodes.seen_at(call.connection)
     response = DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=broker.nodes.controller_id,
+        controller_id=broker.nodes.controller_among(nodes),
         brokers=[
             DescribeClusterBroker(
                 broker_id=node.node_id, host=node.host, port=node.port, rack=broker.config.broker_rack
             )
-            for node in broker.nodes.seen_at(call.connection)
+            for node in nodes
         ],
     )
     if call.request.include_fenced_brokers:

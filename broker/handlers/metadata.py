@@ -134,7 +134,7 @@ def _describe(broker: Broker, call: Call[MetadataRequest], nodes: Sequence[Node]
             for node in nodes
         ],
         cluster_id=broker.cluster_id,
-        controller_id=broker.nodes.controller_id,
+        controller_id=broker.nodes.controller_among(nodes),
         topics=[],
     )
     if _is_about_all(call):

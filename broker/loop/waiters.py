@@ -218,11 +218,17 @@ class Waiters:
             self._soon(lambda: self.advanced(key, 0, now_ms))
 
     def wake(self, keys: Iterable[int], now_ms: int) -> None:
-        """Resume the calls of these keys at once: a partition was deleted."""
-        for key in keys:
-            waiting = self._by_key.get(key)
-            for parked in () if waiting is None else waiting.all():
+        """Resume the calls of these keys, as partitions were deleted; of many, most in later slices."""
+        self._wake(iter([parked for key in keys for parked in self.all_for(key)]), AT_ONCE_MAX, now_ms)
+
+    def _wake(self, calls: Iterator[ParkedCall], at_most: int, now_ms: int) -> None:
+        for looked, parked in enumerate(calls, start=1):
+            if self._by_call.get(id(parked.call)) is parked:
                 self._finish(parked, now_ms)
+                at_most -= 1
+            if at_most <= 0 or looked == LOOKED_AT_ONCE_MAX:
+                self._soon(lambda: self._wake(calls, RESUMED_PER_SLICE, now_ms))
+                return
 
     def wake_all(self, now_ms: int) -> None:
         """Resume every parked call, as at shutdown."""

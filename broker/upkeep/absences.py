@@ -1,4 +1,7 @@
-"""The controller's watch over the nodes of several machines: one that does not ask any more is away."""
+"""The watch over the nodes of several machines: of the controller over all, of the others over it.
+
+A node that does not ask any more is away, and so is a controller that does not answer.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ class Absences:
         assert members is not None, "workers are watched by their parent"
         missing = members.missing(now_ms)
         for number in missing:
-            logger.warning("node %d is away: it does not ask for changes any more", self._nodes.ids[number])
+            what = "does not ask for changes any more" if self._nodes.is_controller else "does not answer"
+            logger.warning("node %d is away: it %s", self._nodes.ids[number], what)
         if missing:
             self._changed()
         self._later()

@@ -24,6 +24,8 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.followed_log import FollowedLog
 from broker.loop.internal_errors import ErrorPlace
+from broker.loop.slices import pauses_told
+from broker.upkeep.absences import Absences
 from broker.upkeep.member_states import note_states, states_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_follow import KawalFollowRequest, KawalFollowResponse
@@ -126,11 +128,14 @@ class Following:
         self._reached()
         # The version before which no deleted topic has streams here, and no dropped database a directory.
         self._dropped = -1
+        if nodes.members is not None:
+            self._heard()
+            Absences(loop, nodes, _nothing)
         self._ask()
 
     def _ask(self, _now_ms: int = 0) -> None:
         if not self._loop.stopping:
-            if not (self._node.topics.has_undropped or self._node.databases.removals.has_some_here):
+            if not (self._node.topics.dropped.has_some or self._node.databases.removals.has_some_here):
                 self._dropped = self.version
             request = KawalFollowRequest(
                 version=self.version,
@@ -153,13 +158,18 @@ class Following:
         else:
             self._nodes.note_epochs(answer.leader_epochs)
             note_states(self._nodes, answer.members)
-            if self._nodes.members is not None:
-                self._nodes.members.seen(0, self._loop.clock.turn_ms)
+            self._heard()
             self._loop.scheduler.add_work(self._take(answer))
+
+    def _heard(self) -> None:
+        if self._nodes.members is not None:
+            self._nodes.members.heard_controller(self._loop.clock.turn_ms)
 
     def _take(self, answer: KawalFollowResponse) -> Steps:
         try:
-            yield from carry_out(self._node, answer.records, lambda: self._loop.clock.turn_ms)
+            steps = carry_out(self._node, answer.records, lambda: self._loop.clock.turn_ms)
+            # It is not asked meanwhile, and not away.
+            yield from pauses_told(steps, self._heard)
         except Exception as error:  # noqa: BLE001  (the net)
             # What is known of the catalogue may be half changed.
             self._loop.internal_errors.note(ErrorPlace.BACKGROUND, "the catalogue cannot be followed", error)
@@ -174,3 +184,7 @@ class Following:
         log = self._node.metadata_log
         assert isinstance(log, FollowedLog)
         log.reached(self.version)
+
+
+def _nothing() -> None:
+    """Tell no node: each finds out by itself whether the controller answers."""

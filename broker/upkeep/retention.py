@@ -278,7 +278,7 @@ class RetentionTask:
         return held
 
     def _retire_segments(self) -> Steps:
-        yield from self._metadata.topics.drop_again()
+        yield from self._metadata.topics.dropped.drop_again()
         for vnode in self._vnodes.every[1:]:
             try:
                 vnode.log.retire_segments()

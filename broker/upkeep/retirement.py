@@ -52,7 +52,7 @@ class Retirement:
     def _run(self, now_ms: int) -> None:
         # Whatever raises below, the next deletion finds nothing waiting and sets the timer again.
         due, self._rounds = self._rounds, {}
-        self._topics.drop_soon()
+        self._topics.dropped.drop_soon()
         serving = set(self._vnodes.every)
         waiting = {}
         for vnode, rounds in due.items():

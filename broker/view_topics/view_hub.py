@@ -184,14 +184,10 @@ class ViewHub:
         return self._limits
 
     def forget(self, topic: Topic) -> None:
-        """Free all that the partitions of a deleted topic keep, if it was a view."""
+        """Forget a view that is deleted, or gets another definition, but for its partitions."""
         self.counters.pop(topic.name, None)
         self._evaluators.pop(topic.topic_id, None)
         self.pacings.pop(topic.topic_id, None)
-        for partition in topic.partitions.values():
-            partition.close()
-        # Should the deletion be lost, they are made anew.
-        topic.partitions.clear()
 
     def join(self, key: Hashable, wait_key: int) -> ViewSource:
         """Register a reader of the source `key`, a stream's id or a vnode, and return the source."""

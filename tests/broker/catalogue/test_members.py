@@ -39,3 +39,17 @@ def test_what_others_say_about_a_node_itself_is_not_believed() -> None:
     assert members.address(0, "OUT") == ("a.example", 1)
     assert members.is_there(1)
     assert members.address(1, "OUT") == ("b.example", 9092)
+
+
+def test_a_controller_that_does_not_answer_for_too_long_is_missing_for_the_others() -> None:
+    members = Members(1, 2, {})
+    known = [Member(True, (("OUT", "a.example", 1),)), Member(True)]
+    members.note_all(known)
+    members.heard_controller(100)
+    assert members.missing(100 + AWAY_MS) == []
+    assert members.missing(101 + AWAY_MS) == [0]
+    assert members.address(0, "OUT") is None
+    assert members.last_address(0, "OUT") == ("a.example", 1)
+    members.note_all(known)
+    members.heard_controller(200 + AWAY_MS)
+    assert members.address(0, "OUT") == ("a.example", 1)

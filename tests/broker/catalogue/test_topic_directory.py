@@ -133,7 +133,7 @@ def test_streams_of_a_deleted_topic_are_dropped_at_the_start_also_after_a_snapsh
     stream_id = crashed_in_deletion(gateway, snapshot=snapshot)
     assert all(stream_id not in vnode.log.streams() for vnode in gateway.broker.vnodes["default"])
     assert not gateway.broker.topics.orphans
-    gateway.broker.topics.drop_soon()
+    gateway.broker.topics.dropped.drop_soon()
     assert not gateway.broker.catalogue.deleted_streams
 
 

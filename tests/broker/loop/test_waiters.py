@@ -93,6 +93,19 @@ def test_deletion_wakes_the_fetches_of_its_streams_only() -> None:
     assert (gone, kept) == ([7], [])
 
 
+def test_a_deletion_resumes_very_many_calls_in_slices() -> None:
+    soon: list[Callable[[], None]] = []
+    waiters = Waiters(Timers(InternalErrors()), fail, soon.append)
+    all_resumed = [parked(waiters, [number % 3], min_bytes=1000)[1] for number in range(3 * AT_ONCE_MAX)]
+    waiters.wake([0, 1, 2], now_ms=7)
+    assert sum(map(len, all_resumed)) == AT_ONCE_MAX
+    soon.pop()()
+    assert sum(map(len, all_resumed)) == AT_ONCE_MAX + RESUMED_PER_SLICE
+    while soon:
+        soon.pop()()
+    assert all_resumed == [[7]] * len(all_resumed)
+
+
 def test_a_log_start_that_moves_has_only_fetches_looked_at_that_say_whether_it_is_of_use() -> None:
     waiters = Waiters(Timers(InternalErrors()), fail, at_once)
     _, plain = parked(waiters, [1], min_bytes=1)
