@@ -13,7 +13,7 @@ from broker.storage.time_search import first_since, newest
 from wal.errors import WalError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from broker.catalogue.topic import Topic
     from broker.loop.slices import Offload, Until
@@ -183,6 +183,10 @@ class Partition:
     def close(self) -> None:
         """Release what the partition keeps, as its topic was deleted; a stored one keeps nothing."""
 
-    def producers(self) -> list[ProducerDescription]:
-        """Return the producers that have written to it and are not forgotten yet."""
-        return self.vnode.log.producers(self.stream_id).describe()
+    def producer_count(self) -> int:
+        """Return the number of producers that have written to it and are not forgotten yet."""
+        return self.vnode.log.producer_count(self.stream_id)
+
+    def producers(self) -> Iterator[ProducerDescription]:
+        """Return them, the one idle longest first, as they are now: described one at a time."""
+        return self.vnode.log.producers(self.stream_id).described()

@@ -13,7 +13,7 @@ watch its source.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.slices import WaitingSteps
@@ -212,9 +212,13 @@ class ViewPartition(Partition):
         """Always 0: a view stores nothing."""
         return 0
 
-    def producers(self) -> list[ProducerDescription]:
-        """Return no producers, as a view cannot be written to."""
-        return []
+    def producer_count(self) -> int:
+        """Return 0: a view cannot be written to."""
+        return 0
+
+    def producers(self) -> Iterator[ProducerDescription]:
+        """Return no producers."""
+        return iter(())
 
     @property
     def is_settled(self) -> bool:

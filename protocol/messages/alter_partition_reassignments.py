@@ -22,7 +22,9 @@ class ReassignableTopic:
     partitions: list[ReassignablePartition] = wire(ArrayOf(ReassignablePartition))
 
 
-@message(api=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+")
+@message(
+    api=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+", hot=True, elements_max=200_000
+)
 class AlterPartitionReassignmentsRequest:
     """A request to reassign partitions, or with null replicas to cancel that.
 
@@ -51,7 +53,7 @@ class ReassignableTopicResponse:
     partitions: list[ReassignablePartitionResponse] = wire(ArrayOf(ReassignablePartitionResponse))
 
 
-@message(api=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+")
+@message(api=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+", hot=True)
 class AlterPartitionReassignmentsResponse:
     """The outcome for each partition.
 

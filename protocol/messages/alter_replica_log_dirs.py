@@ -22,7 +22,7 @@ class AlterReplicaLogDir:
     topics: list[AlterReplicaLogDirTopic] = wire(ArrayOf(AlterReplicaLogDirTopic))
 
 
-@message(api=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="1-2", flexible="2+")
+@message(api=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="1-2", flexible="2+", hot=True, elements_max=200_000)
 class AlterReplicaLogDirsRequest:
     """A request to put replicas into log directories.
 
@@ -48,7 +48,7 @@ class AlterReplicaLogDirTopicResult:
     partitions: list[AlterReplicaLogDirPartitionResult] = wire(ArrayOf(AlterReplicaLogDirPartitionResult))
 
 
-@message(api=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="1-2", flexible="2+")
+@message(api=ApiKey.ALTER_REPLICA_LOG_DIRS, versions="1-2", flexible="2+", hot=True)
 class AlterReplicaLogDirsResponse:
     """The outcome for each partition.
 

@@ -11,7 +11,7 @@ NOT_REQUESTED = -(2**31)
 """The bits of `…_authorized_operations` when they were not asked for."""
 
 
-@message(api=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+")
+@message(api=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+", hot=True, elements_max=50_000)
 class ConsumerGroupDescribeRequest:
     """A request for some groups.
 
@@ -70,7 +70,7 @@ class DescribedGroup:
     authorized_operations: int = wire(Int32, default=NOT_REQUESTED)
 
 
-@message(api=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+")
+@message(api=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+", hot=True)
 class ConsumerGroupDescribeResponse:
     """The groups as they are now.
 

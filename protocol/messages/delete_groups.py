@@ -6,7 +6,7 @@ from protocol.api_keys import ApiKey
 from protocol.wire import ArrayOf, Int16, Int32, String, message, struct, wire
 
 
-@message(api=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+")
+@message(api=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+", hot=True, elements_max=50_000)
 class DeleteGroupsRequest:
     """A request to delete groups and their offsets.
 
@@ -24,7 +24,7 @@ class DeletableGroupResult:
     error_code: int = wire(Int16, default=0)
 
 
-@message(api=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+")
+@message(api=ApiKey.DELETE_GROUPS, versions="0-2", flexible="2+", hot=True)
 class DeleteGroupsResponse:
     """The outcome for each group.
 

@@ -9,7 +9,7 @@ NOT_REQUESTED = -(2**31)
 """The bits of `…_authorized_operations` when they were not asked for."""
 
 
-@message(api=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+")
+@message(api=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+", hot=True, elements_max=50_000)
 class DescribeGroupsRequest:
     """A request for some groups.
 
@@ -46,7 +46,7 @@ class DescribedGroup:
     authorized_operations: int = wire(Int32, "3+", default=NOT_REQUESTED)
 
 
-@message(api=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+")
+@message(api=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+", hot=True)
 class DescribeGroupsResponse:
     """The groups as they are now.
 

@@ -14,7 +14,7 @@ class DescribableLogDirTopic:
     partitions: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True)
+@message(api=ApiKey.DESCRIBE_LOG_DIRS, versions="1-5", flexible="2+", hot=True, elements_max=200_000)
 class DescribeLogDirsRequest:
     """A request for the sizes of some topics, or with null of all.
 

@@ -14,7 +14,7 @@ class TopicRequest:
     partition_indexes: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+")
+@message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+", hot=True, elements_max=200_000)
 class DescribeProducersRequest:
     """A request for the producers of some partitions.
 
@@ -54,7 +54,7 @@ class TopicResponse:
     partitions: list[PartitionResponse] = wire(ArrayOf(PartitionResponse))
 
 
-@message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+")
+@message(api=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+", hot=True)
 class DescribeProducersResponse:
     """The broker's knowledge of each producer.
 

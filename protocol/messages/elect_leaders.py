@@ -14,7 +14,7 @@ class TopicPartitions:
     partitions: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+")
+@message(api=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+", hot=True, elements_max=200_000)
 class ElectLeadersRequest:
     """A request to elect leaders of some partitions, or with null of all.
 
@@ -43,7 +43,7 @@ class ReplicaElectionResult:
     partition_result: list[PartitionResult] = wire(ArrayOf(PartitionResult))
 
 
-@message(api=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+")
+@message(api=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+", hot=True)
 class ElectLeadersResponse:
     """The outcome for each partition.
 

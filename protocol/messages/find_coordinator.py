@@ -6,7 +6,7 @@ from protocol.api_keys import ApiKey
 from protocol.wire import ArrayOf, Int8, Int16, Int32, String, message, struct, wire
 
 
-@message(api=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+", hot=True)
+@message(api=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+", hot=True, elements_max=50_000)
 class FindCoordinatorRequest:
     """A request for the coordinator of one key, or from v4 on of several.
 

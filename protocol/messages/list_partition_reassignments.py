@@ -14,7 +14,7 @@ class ListPartitionReassignmentsTopics:
     partition_indexes: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+")
+@message(api=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+", hot=True, elements_max=200_000)
 class ListPartitionReassignmentsRequest:
     """A request for the reassignments of some topics, or with null of all.
 
@@ -45,7 +45,7 @@ class OngoingTopicReassignment:
     partitions: list[OngoingPartitionReassignment] = wire(ArrayOf(OngoingPartitionReassignment))
 
 
-@message(api=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+")
+@message(api=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+", hot=True)
 class ListPartitionReassignmentsResponse:
     """The partitions that are being reassigned.
 

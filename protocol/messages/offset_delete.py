@@ -21,7 +21,7 @@ class OffsetDeleteRequestTopic:
     partitions: list[OffsetDeleteRequestPartition] = wire(ArrayOf(OffsetDeleteRequestPartition))
 
 
-@message(api=ApiKey.OFFSET_DELETE, versions="0")
+@message(api=ApiKey.OFFSET_DELETE, versions="0", hot=True, elements_max=200_000)
 class OffsetDeleteRequest:
     """A request to delete the offsets of some partitions.
 
@@ -48,7 +48,7 @@ class OffsetDeleteResponseTopic:
     partitions: list[OffsetDeleteResponsePartition] = wire(ArrayOf(OffsetDeleteResponsePartition))
 
 
-@message(api=ApiKey.OFFSET_DELETE, versions="0")
+@message(api=ApiKey.OFFSET_DELETE, versions="0", hot=True)
 class OffsetDeleteResponse:
     """The outcome for each partition.
 

@@ -11,7 +11,7 @@ NOT_REQUESTED = -(2**31)
 """The bits of `authorized_operations` when they were not asked for."""
 
 
-@message(api=ApiKey.SHARE_GROUP_DESCRIBE, versions="1", flexible="0+")
+@message(api=ApiKey.SHARE_GROUP_DESCRIBE, versions="1", flexible="0+", hot=True, elements_max=50_000)
 class ShareGroupDescribeRequest:
     """A request for some share groups.
 
@@ -66,7 +66,7 @@ class DescribedGroup:
     authorized_operations: int = wire(Int32, default=NOT_REQUESTED)
 
 
-@message(api=ApiKey.SHARE_GROUP_DESCRIBE, versions="1", flexible="0+")
+@message(api=ApiKey.SHARE_GROUP_DESCRIBE, versions="1", flexible="0+", hot=True)
 class ShareGroupDescribeResponse:
     """The groups as they are now.
 

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from broker.handlers import describe_producers
+from broker.handlers.describe_producers import PRODUCER_BYTES
+from broker.loop.slices import ITEMS_PER_STEP
+from protocol.error_codes import ErrorCode
 from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from tests.broker.gateway import Client
 from tests.broker.handlers.topics import produce
@@ -49,3 +55,42 @@ def test_a_name_of_32_kb_is_not_said_again_for_each_of_its_partitions(client: Cl
     answers = ask(client, ("x" * 32_767, list(range(1_000))))
     assert {answer.error_code for answer in answers} == {17}
     assert sum(len(answer.error_message) for answer in answers) <= 1_000 * 1_000
+
+
+def test_more_partitions_than_other_requests_may_name_are_answered(client: Client) -> None:
+    answers = ask(client, ("t", [0, 1, 9] * 10_000))
+    assert [answer.error_code for answer in answers] == [0, 0, 3] * 10_000
+
+
+def test_a_partition_with_many_producers_is_described_in_steps(client: Client) -> None:
+    for number in range(5 * ITEMS_PER_STEP):
+        produce(client, "t", producer_id=number, producer_epoch=0, base_sequence=0)
+    request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
+    client.send(request, 0)
+    assert not client.answers(), "the rest waits for its turn"
+    client.gateway.settle()
+    (answer,) = client.answers()
+    found = answer.topics[0].partitions[0].active_producers
+    assert [producer.producer_id for producer in found] == list(range(5 * ITEMS_PER_STEP))
+
+
+def test_producers_that_do_not_fit_into_an_answer_are_refused_with_their_number(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(describe_producers, "PRODUCERS_MAX", 5)
+    for number in range(2):
+        produce(client, "t", producer_id=number, producer_epoch=0, base_sequence=0)
+    answers = ask(client, ("t", [0, 0, 0, 1]))
+    assert [answer.error_code for answer in answers] == [0, 0, ErrorCode.POLICY_VIOLATION, 0]
+    assert [len(answer.active_producers) for answer in answers] == [2, 2, 0, 0]
+    assert answers[2].error_message.startswith("2 producers of the partition")
+
+
+def test_the_memory_of_an_answer_in_the_making_is_counted(client: Client) -> None:
+    for number in range(5 * ITEMS_PER_STEP):
+        produce(client, "t", producer_id=number, producer_epoch=0, base_sequence=0)
+    before = client.connection.request_bytes
+    client.send(DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])]), 0)
+    assert client.connection.request_bytes - before >= 5 * ITEMS_PER_STEP * PRODUCER_BYTES
+    client.gateway.settle()
+    assert client.connection.request_bytes == before
