@@ -154,7 +154,8 @@ class DatabaseDirectory:
         if name == DEFAULT_DATABASE:
             raise RequestError(ErrorCode.POLICY_VIOLATION, "database 'default' always exists")
         check_droppable(database, self._metadata.config)
-        check_empty(name, self.topics_of(name))
+        if self._metadata.catalogue.partitions_of[name] or self._metadata.catalogue.views_over_database(name):
+            check_empty(name, self.topics_of(name))
         if validate_only:
             return
         self._metadata.metadata_log.append(

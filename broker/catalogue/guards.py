@@ -86,7 +86,7 @@ def check_room(added: int, database: str, catalogue: Catalogue, config: Config) 
 def check_view_room(catalogue: Catalogue, config: Config) -> None:
     """Refuse one view more than the node may have.  Raises: RequestError(POLICY_VIOLATION)."""
     limit = config.kawal_max_views
-    if limit and sum(topic.view is not None for topic in catalogue.by_name.values()) >= limit:
+    if limit and catalogue.view_count >= limit:
         raise RequestError(
             ErrorCode.POLICY_VIOLATION,
             f"one more view would exceed kawal.max.views={limit}; drop one, or set more (0: no limit)",

@@ -68,7 +68,7 @@ class StreamTable(Generic[OwnerT]):
         topic, first_partition = self._runs[place]
         index = first_partition + stream_id - self._starts[place]
         # The run ends where the topic's next one begins.
-        if index < topic.planned_count and topic.stream_id(index) == stream_id:
+        if index < topic.planned_count and (len(topic.ranges) == 1 or topic.stream_id(index) == stream_id):
             return topic, index
         return None
 

@@ -60,6 +60,7 @@ from broker.catalogue.topic import (
     TRANSACTIONS_TOPIC,
     Topic,
 )
+from broker.config.table_keys import declares_tables
 from broker.config.topic_names import collision_key
 
 __all__ = [
@@ -107,6 +108,8 @@ class Catalogue:
         self._group_listeners: list[Callable[[str], None]] = []
         self.feature_levels: dict[str, int] = {}  # those that were set
         self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
+        self.view_count = 0
+        self.declaring: dict[str, Topic] = {}  # topics whose records declare their sub-tables, by name
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}  # by topic id, database
 
     def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
@@ -241,9 +244,7 @@ class Catalogue:
         done, unsplit = plan_split(topic, record, self._plan_growth(record.growth))
         reset: Callable[[], None] = plan_nothing
         if isinstance(record, PartitionsRenewed) and record.configs is not None:
-            _, reset = plan_topic_configs(
-                topic, TopicConfigs(topic_id=record.topic_id, configs=record.configs)
-            )
+            reset = self._put_configs(topic, TopicConfigs(topic_id=record.topic_id, configs=record.configs))
 
         def confirm() -> None:
             done()
@@ -307,7 +308,25 @@ class Catalogue:
         topic = self.by_id[UUID(hex=record.topic_id)]
         if isinstance(record, ViewReloaded):
             return Change(*plan_reload(topic, record, self.meta_views, self.database_of(topic)))
-        return Change(*plan_topic_configs(topic, record))
+        return Change(plan_nothing, self._put_configs(topic, record))
+
+    def _put_configs(self, topic: Topic, record: TopicConfigs) -> Callable[[], None]:
+        """Set a topic's own configs; return what takes them back."""
+        _, undo = plan_topic_configs(topic, record)
+        self._note_declaring(topic)
+
+        def reset() -> None:
+            undo()
+            self._note_declaring(topic)
+
+        return reset
+
+    def _note_declaring(self, topic: Topic) -> None:
+        is_there = self.by_name.get(topic.name) is topic and topic.view is None and not topic.internal
+        if is_there and declares_tables(topic.configs):
+            self.declaring[topic.name] = topic
+        elif self.declaring.get(topic.name) is topic:
+            del self.declaring[topic.name]
 
     def reserve_producer_ids(self, next_id: int) -> None:
         """Give out no producer id below `next_id` any more."""
@@ -319,6 +338,7 @@ class Catalogue:
 
     def _add(self, topic: Topic) -> None:
         self.by_name[topic.name] = topic
+        self._note_declaring(topic)
         self.by_id[topic.topic_id] = topic
         self.streams.add(topic)
         self.collision_names[collision_key(topic.name)] = topic.name
@@ -326,6 +346,7 @@ class Catalogue:
             self.split_topics[topic.name] = topic
         self._count(topic, topic.planned_count)
         if topic.view is not None:
+            self.view_count += 1
             by_source, key = self._source_of(topic.view)
             by_source.setdefault(key, {})[topic.topic_id] = topic
             self.meta_views[self.database_of(topic)] += topic.view.meta != "none"
@@ -348,12 +369,14 @@ class Catalogue:
 
     def _remove(self, topic: Topic) -> None:
         del self.by_name[topic.name]
+        self._note_declaring(topic)
         self.split_topics.pop(topic.name, None)
         del self.by_id[topic.topic_id]
         self.streams.remove(topic)
         self.collision_names.pop(collision_key(topic.name), None)
         self._count(topic, -topic.planned_count)
         if topic.view is not None:
+            self.view_count -= 1
             by_source, key = self._source_of(topic.view)
             del by_source[key][topic.topic_id]
             if not by_source[key]:

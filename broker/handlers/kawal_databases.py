@@ -11,7 +11,8 @@ from __future__ import annotations
 
 # What the first error that suggests a name needs, which took 5 ms of the loop.
 import difflib as difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from broker.catalogue.databases import described, find_database
 from broker.config.config_keys import ConfigSource
 from broker.errors import RequestError
 from broker.loop.call import PARKED, Call, Parked
-from broker.loop.slices import Steps, begun, tallied
+from broker.loop.slices import ITEMS_PER_SLICE, Steps, at_once, begun, chunks, tallied
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_databases import (
     DatabaseAction,
@@ -46,6 +47,7 @@ class Answer:
         # One for those that are still to begin.
         self._left = 1
         self._results: list[DatabaseResult] = []
+        self._to_describe: list[DatabaseResult] = []
 
     def expect(self, name: str) -> DatabaseResult:
         """Return the result of the next database, for which `done` will be called."""
@@ -58,8 +60,8 @@ class Answer:
         """Record the outcome for one database; answer after the last one."""
         if refusal is not None:
             result.error_code, result.error_message = refusal.code, refusal.message
-        elif result.name in self._broker.catalogue.databases:
-            describe(self._broker, result)
+        else:
+            self._to_describe.append(result)
         self._count_down()
 
     def all_begun(self) -> None:
@@ -69,7 +71,48 @@ class Answer:
     def _count_down(self) -> None:
         self._left -= 1
         if not self._left:
-            self._call.reply(KawalDatabasesResponse(databases=self._results))
+            steps = self._describe_all()
+            if len(self._broker.catalogue.by_name) <= ITEMS_PER_SLICE:
+                self._call.reply(at_once(steps))
+            else:
+                self._broker.scheduler.begin(self._call, steps)
+
+    def _describe_all(self) -> Steps:
+        found = yield from _contents(self._broker, {result.name for result in self._to_describe})
+        for result in self._to_describe:
+            if result.name in self._broker.catalogue.databases:
+                describe(self._broker, result, found.get(result.name) or Content())
+            yield
+        return KawalDatabasesResponse(databases=self._results)
+
+
+class Content:
+    """The topics in a database, and the views of and over it."""
+
+    __slots__ = ("streams", "topic_count", "views")
+
+    def __init__(self) -> None:
+        self.topic_count = 0
+        self.views: set[str] = set()
+        self.streams: Counter[int] = Counter()
+        """By vnode."""
+
+
+def _contents(broker: Broker, names: set[str]) -> Generator[None, None, dict[str, Content]]:
+    """Look at all topics once: there may be 200,000, and 500 databases."""
+    found = {name: Content() for name in names}
+    for part in chunks(tuple(broker.catalogue.by_name.values())):
+        for topic in part:
+            content = found.get(topic.database)
+            if content is not None and topic.view is None:
+                content.topic_count += 1
+                _count_streams(topic, content.streams)
+            elif content is not None:
+                content.views.add(topic.name)
+        yield
+    for name, content in found.items():
+        content.views.update(view.name for view in broker.catalogue.views_over_database(name))
+    return found
 
 
 def handle(broker: Broker, call: Call[KawalDatabasesRequest]) -> KawalDatabasesResponse | Parked | Steps:
@@ -159,7 +202,7 @@ def _recorded(answer: Answer, result: DatabaseResult) -> Callable[[ErrorCode | N
     return recorded
 
 
-def describe(broker: Broker, result: DatabaseResult) -> None:
+def describe(broker: Broker, result: DatabaseResult, content: Content) -> None:
     """Fill in the present state of the database."""
     catalogue = broker.catalogue
     database = catalogue.databases[result.name]
@@ -167,12 +210,9 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
     result.vnodes = database.vnode_count
     result.created_ms = database.created_ms
     result.directory = database.directory
-    views = catalogue.views_over_database(database.name)
-    inside = [topic for topic in catalogue.by_name.values() if topic.database == database.name]
-    stored = [topic for topic in inside if topic.view is None]
-    result.topic_count = len(stored)
-    result.view_count = len({*inside, *views}) - len(stored)
-    result.vnode_states = _states(vnodes, database.vnode_count, stored)
+    result.topic_count = content.topic_count
+    result.view_count = len(content.views)
+    result.vnode_states = _states(vnodes, content.streams)
     result.size_bytes = sum(state.size_bytes for state in result.vnode_states)
     result.settings = [
         DescribedSetting(
@@ -184,25 +224,22 @@ def describe(broker: Broker, result: DatabaseResult) -> None:
     ]
 
 
-def _states(vnodes: Sequence[Vnode], count: int, topics: Iterable[Topic]) -> list[VnodeState]:
-    """Return the states of a database's vnodes, as far as this node leads them; `count`: of all."""
-    counts = [0] * count
-    for topic in topics:
-        _count_streams(topic, counts)
+def _states(vnodes: Sequence[Vnode], streams: Mapping[int, int]) -> list[VnodeState]:
+    """Return the states of a database's vnodes, as far as this node leads them."""
     return [
         VnodeState(
             name=vnode.name,
             first_version=vnode.log.first_version,
             next_version=vnode.log.next_version,
             size_bytes=vnode.log.usage()[1],
-            stream_count=counts[vnode.index],
+            stream_count=streams.get(vnode.index, 0),
             state=vnode.log.state.lower(),
         )
         for vnode in vnodes
     ]
 
 
-def _count_streams(topic: Topic, counts: list[int]) -> None:
+def _count_streams(topic: Topic, counts: Counter[int]) -> None:
     """Count the streams of a topic: a run's partitions lie on one vnode after the other."""
     spread_end = topic.partition_count
     if topic.home is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from broker.config.table_keys import declares_tables
-
 if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.view_topics.view_host import ViewHost
@@ -20,11 +18,10 @@ class DeclaringTopics:
         self._found: dict[str, list[Topic]] = {}
 
     def of(self, database: str) -> list[Topic]:
-        """Return those of a database; takes 0.1 µs for each topic that exists, after a change of any."""
+        """Return those of a database; takes 0.1 µs for each of all databases, after a change of any topic."""
         if self._changes != self._catalogue.changes:
             self._changes = self._catalogue.changes
             self._found = {}
-            for topic in self._catalogue.by_name.values():
-                if declares_tables(topic.configs) and topic.view is None and not topic.internal:
-                    self._found.setdefault(topic.database, []).append(topic)
+            for topic in self._catalogue.declaring.values():
+                self._found.setdefault(topic.database, []).append(topic)
         return self._found.get(database, [])
