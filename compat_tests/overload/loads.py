@@ -20,6 +20,8 @@ from compat_tests.overload import (
     growing,
     lookups,
     members,
+    removals,
+    sights,
     strangers,
     views,
     weights,
@@ -29,7 +31,10 @@ from compat_tests.overload.load import LOADS, Load, Target
 
 __all__ = ["LOADS", "Load"]
 
-PARTS = (crowds, crowds_http, faults, weights, wide, growing, members, lookups, strangers, views)
+PARTS = (
+    *(crowds, crowds_http, faults, weights, wide, growing, members, lookups, strangers, views),
+    *(removals, sights),
+)
 """The files that register loads."""
 
 
