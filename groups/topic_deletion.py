@@ -3,7 +3,7 @@
     deleted --hide--> hidden --a step: records that delete some--> durable --the next step--> ...
 
 A topic may have 200,000 partitions, and 100,000 groups may have an offset in it.  What groups have is out of
-sight first, so that a new topic of the same name begins at 0 for them; 500 of them in the same step.
+sight first, so that a new topic of the same name begins at 0 for them; 200 of them in the same step.
 A commit in the new topic is newer than what is hidden, and stays.  A start hides, and deletes, what a crash
 left of topics that do not exist.
 """
@@ -23,13 +23,13 @@ from groups.record_keys import OffsetKey
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 
-HIDDEN_AT_ONCE: Final = 500
+HIDDEN_AT_ONCE: Final = 200
 """The groups whose offsets are taken out of sight without a pause, in about 1 ms."""
 
-OFFSETS_PER_STEP: Final = 100
+OFFSETS_PER_STEP: Final = 50
 """The offsets that are deleted from the log without a pause: 1 ms to write, and 1 ms when that is durable."""
 
-GROUPS_PER_STEP: Final = 25
+GROUPS_PER_STEP: Final = 10
 """The groups of which offsets are deleted in a step: each takes a batch of its own."""
 
 RETRY_MS: Final = 1_000
@@ -88,8 +88,9 @@ def forget_missing(context: Context, group_ids: Iterable[str]) -> None:
 
 
 def _begin(context: Context) -> None:
-    _hide_some(context)
-    if has_more(context) and not context.forgets and _STEP not in context.timers:
+    if context.forgets or _STEP in context.timers:
+        _hide_some(context)
+    elif has_more(context):
         _go_on(context, context.now_ms)
 
 

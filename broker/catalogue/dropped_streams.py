@@ -36,8 +36,8 @@ STREAMS_PER_STEP: Final = 25
 STREAMS_AT_ONCE: Final = 100
 """The streams dropped without a pause, of all topics whose deletion becomes durable in one moment."""
 
-WEIGHT_UNSYNCED: Final = 2_000
-"""The streams and producers of a log that one sync may make it forget: 1 to 2 ms."""
+WEIGHT_UNSYNCED: Final = 500
+"""The streams and producers of a log that one sync may make it forget: 2 to 3 ms."""
 
 PRODUCERS_PER_STREAM: Final = 10
 """The producers that take as long to forget as a stream."""

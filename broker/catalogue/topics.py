@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import starmap
 from typing import NamedTuple
 from uuid import UUID
 
@@ -194,7 +195,7 @@ class Catalogue:
                 return Change(lambda: self.reserve_producer_ids(record.next_id), plan_nothing)
             case StreamIdsUsed():
                 self.next_stream = max(self.next_stream, record.next_id)
-                self.deleted_streams.update(*(range(first, first + count) for first, count in record.deleted))
+                self.deleted_streams.update(*starmap(_run, record.deleted))
                 return Change(plan_nothing, plan_nothing)
             case ClientQuotas() | AclAdded() | AclRemoved() | DelegationTokenSet() | DelegationTokenRemoved():
                 return Change(*plan_security(record, self.acls, self.quotas, self.tokens))
@@ -300,7 +301,8 @@ class Catalogue:
     def _plan_deletion(self, topic: Topic) -> Change:
         self._remove(topic)
         return Change(
-            lambda: self.deleted_streams.update(topic.stream_ids()),
+            # As ranges, 50,000 take 2 ms.
+            lambda: self.deleted_streams.update(*starmap(_run, topic.stream_runs())),
             lambda: self._add(topic),
         )
 
@@ -391,3 +393,7 @@ class Catalogue:
             StreamIdsUsed(next_id=self.next_stream, deleted=runs_of(sorted(self.deleted_streams))),
             ProducerIdBlock(next_id=self.next_producer_id),
         ]
+
+
+def _run(first: int, count: int) -> range:
+    return range(first, first + count)
