@@ -23,12 +23,17 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Final
 
+from views.key_room import NO_ROOM, KeyRoom, Tables
 from views.tags import KEYS_MAX, SLACK
 
 PLAIN_BYTES: Final = 32
 DIGEST_BYTES: Final = 16
 
 STREAM_BYTES: Final = 8
+
+KEY_BYTES: Final = 340
+STATE_BYTES: Final = 200
+"""The memory of a key, and of one of its earlier states."""
 
 NAMES_PER_STEP: Final = 1_000
 """Sub-tables taken in between two looks at the time: about 1 ms."""
@@ -78,7 +83,7 @@ def _kept(tags: bytes) -> bytes:
 class TableHistory:
     """The sub-tables of one partition of a view, taken in batch by batch from the position `begin` on."""
 
-    def __init__(self, begin: int, keys_max: int = KEYS_MAX) -> None:
+    def __init__(self, begin: int, keys_max: int = KEYS_MAX, room: KeyRoom = NO_ROOM) -> None:
         self.begin = begin
         """The first position at which a batch can be looked at."""
         self.end = begin
@@ -91,12 +96,20 @@ class TableHistory:
         self._seen: dict[bytes, Place] = {}
         self._earlier: dict[bytes, list[tuple[int, bytes | None]]] = {}
         self._earlier_count = 0
+        self._room = room
+        self._tables: Tables = [self._newest, self._since, self._seen, self._earlier]
+        room.keep(self, self._tables)
         # What is below this position, or in a stream below this offset, has been deleted.
         self._first = begin
         self._starts: Starts = {}
 
     def __len__(self) -> int:
         return len(self._newest)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes."""
+        return KEY_BYTES * len(self._newest) + STATE_BYTES * self._earlier_count
 
     def is_busy(self, position: int) -> bool:
         """Whether the batch has to wait for the one before it."""
@@ -161,7 +174,8 @@ class TableHistory:
             self._forget_past()
 
     def _forget_past(self) -> None:
-        self._earlier.clear()
+        self._room.free([self._earlier])
+        self._tables[3] = self._earlier = {}
         self._earlier_count = 0
         self.begin = self.end
 
@@ -213,8 +227,9 @@ class TableHistories:
     much: for them a second one learns everything again from the beginning.
     """
 
-    def __init__(self, keys_max: int = KEYS_MAX) -> None:
+    def __init__(self, keys_max: int = KEYS_MAX, room: KeyRoom = NO_ROOM) -> None:
         self._keys_max = keys_max
+        self._room = room
         self._newest: TableHistory | None = None
         self._again: TableHistory | None = None
         self.revision = 0
@@ -222,19 +237,34 @@ class TableHistories:
 
     def at(self, position: int, start: int) -> tuple[TableHistory, int]:
         """Return the history for looking at `position`, and where looking has to begin for that."""
+        self._room.weigh(self)
         newest = self._newest
         if newest is None:
-            newest = self._newest = TableHistory(start, self._keys_max)
+            newest = self._newest = TableHistory(start, self._keys_max, self._room)
         if position >= newest.begin:
             return newest, min(position, max(newest.end, start))
         again = self._again
         if again is None or position < again.begin:
-            again = self._again = TableHistory(start, self._keys_max)
+            again = self._again = TableHistory(start, self._keys_max, self._room)
         return again, min(position, max(again.end, start))
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory of what is known."""
+        return sum(history.size_bytes for history in (self._newest, self._again) if history is not None)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether a history is being taught."""
+        return any(history.is_learning for history in (self._newest, self._again) if history is not None)
+
+    def make_room(self) -> None:
+        """Forget what was learned: it is right, and the next reader has it learned again."""
+        self._newest = self._again = None
 
     def forget(self) -> None:
         """Learn everything again."""
-        self._newest = self._again = None
+        self.make_room()
         self.revision += 1
 
     def truncated(self, first: int, starts: Starts) -> None:

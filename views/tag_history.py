@@ -12,16 +12,18 @@ its `BatchTags`: `commit` makes that count, and `abandon` undoes it for a batch 
 When its topic has grown, keys lie elsewhere than before.  From the *cut* on, the partition's end at that
 moment, a key inherits the tags that it had in any partition, until it is tagged again (`Cut`).
 
-Memory: at most `keys_max` keys and as many earlier states.  Anything beyond is forgotten, oldest first, and
-with it what batches before that moment would need to know: states are exact from `begin` on.
+Memory: at most `keys_max` keys and as many earlier states, and TEXT_BYTES_MAX of each.  Anything beyond is
+forgotten, oldest first, and with it what batches before that moment would need to know: states are exact from
+`begin` on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from views.key_room import NO_ROOM, KeyRoom, Tables
 from views.tags import KEYS_MAX, SLACK, KeyTags, Known
 
 Tags = dict[str, Any]
@@ -29,6 +31,21 @@ Tags = dict[str, Any]
 NONE: Final[Tags] = {}
 
 ALIKE_MAX: Final = 10_000
+ALIKE_BYTES_MAX: Final = 256
+"""Tags are shared by keys that have the same ones while they are few, and short."""
+
+TEXT_BYTES_MAX: Final = 32 << 20
+"""The keys and tags of a partition that are remembered, in bytes: 300 for each of 100,000 keys.  Both may be
+as long as a record, and a batch that opens to 16 MiB may be a few KB in a request."""
+
+FORGOTTEN_AT_ONCE: Final = 5_000
+"""The keys that are forgotten at a time to make room, in some 3 ms; the rest with the next batch."""
+
+KEY_BYTES: Final = 400
+"""The memory of a key with one tag, beyond their text (measured: 150 to 400)."""
+
+STATE_BYTES: Final = 200
+"""The same of what a key was tagged with before."""
 
 
 class Cut(NamedTuple):
@@ -40,10 +57,23 @@ class Cut(NamedTuple):
     """By key, the number of growths before it was tagged last, in whatever partition, and its tags."""
 
 
+def text_bytes(tags: Tags) -> int:
+    """Return the bytes that tags take as text, which for numbers is nothing."""
+    found = 0
+    for value in tags.values():
+        if type(value) is str:
+            found += len(value) if value.isascii() else 4 * len(value)
+        elif type(value) is bytes:
+            found += len(value)
+    return found
+
+
 class TagHistory:
     """The tags of one partition's keys, learned batch by batch from the offset `begin` on."""
 
-    def __init__(self, begin: int, keys_max: int = KEYS_MAX, cuts: Iterable[Cut] = ()) -> None:
+    def __init__(
+        self, begin: int, keys_max: int = KEYS_MAX, cuts: Iterable[Cut] = (), room: KeyRoom = NO_ROOM
+    ) -> None:
         self.begin = begin
         """The first offset at which a batch can be looked at."""
         self.end = begin
@@ -56,6 +86,11 @@ class TagHistory:
         self._since: dict[bytes, int] = {}
         self._earlier: dict[bytes, list[tuple[int, Tags]]] = {}
         self._earlier_count = 0
+        # The bytes of keys and their newest tags, and of the tags before those.
+        self._newest_text = self._earlier_text = 0
+        self._room = room
+        self._tables: Tables = [self.newest, self._since, self._earlier]
+        room.keep(self, self._tables)
         # Most keys have the same tags as some others: one dictionary serves them all.
         self._alike: dict[tuple[tuple[str, Any], ...], Tags] = {}
         # The cuts that were passed, and those to come.
@@ -64,6 +99,17 @@ class TagHistory:
 
     def __len__(self) -> int:
         return len(self.newest)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes."""
+        states = KEY_BYTES * len(self.newest) + STATE_BYTES * self._earlier_count
+        return states + self._newest_text + self._earlier_text
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether a batch is being learned."""
+        return self._is_learning
 
     def open(self, base_offset: int) -> BatchTags:
         """Return the tags for the batch at `base_offset`; a new batch learns for all that follow.
@@ -132,9 +178,16 @@ class TagHistory:
         """Give the key these tags from the batch at `base_offset` on; True for the first time in it."""
         since = self._since.get(key)
         is_first = since != base_offset
-        if since is not None and is_first:
-            self._earlier.setdefault(key, []).append((since, self.newest[key]))
-            self._earlier_count += 1
+        if since is None:
+            self._newest_text += len(key)
+        else:
+            before_bytes = text_bytes(self.newest[key])
+            self._newest_text -= before_bytes
+            if is_first:
+                self._earlier.setdefault(key, []).append((since, self.newest[key]))
+                self._earlier_count += 1
+                self._earlier_text += before_bytes
+        self._newest_text += text_bytes(tags)
         self.newest[key] = tags
         self._since[key] = base_offset
         return is_first
@@ -142,18 +195,23 @@ class TagHistory:
     def take_back(self, key: bytes) -> None:
         """Give the key the tags that it had before they were replaced."""
         states = self._earlier.get(key)
+        self._newest_text -= text_bytes(self.newest[key])
         if not states:
+            self._newest_text -= len(key)
             del self.newest[key], self._since[key]
             return
         self._since[key], self.newest[key] = states.pop()
         self._earlier_count -= 1
+        before_bytes = text_bytes(self.newest[key])
+        self._earlier_text -= before_bytes
+        self._newest_text += before_bytes
         if not states:
             del self._earlier[key]
 
     def alike(self, tags: Tags) -> Tags:
         """Return the same tags, as one dictionary for all keys that have them while they are few."""
         # 0.0 and -0.0 are equal but not the same.
-        if any(type(value) is float for value in tags.values()):
+        if any(type(value) is float for value in tags.values()) or text_bytes(tags) > ALIKE_BYTES_MAX:
             return tags
         key = tuple(tags.items())
         found = self._alike.get(key)
@@ -167,18 +225,35 @@ class TagHistory:
         """Note that everything before `next_offset` is learned, and keep within the bounds."""
         self.end = max(self.end, next_offset)
         self._is_empty = False
-        if self._earlier_count > self.keys_max:
-            self._earlier.clear()
-            self._earlier_count = 0
-            self.begin = self.end
-        if len(self.newest) > self.keys_max + self.keys_max // SLACK:
-            # Many at once: to find its first key, a dictionary passes all that were deleted before.
-            for key in tuple(islice(self._since, len(self.newest) - self.keys_max)):
-                del self.newest[key], self._since[key]
-                self._earlier_count -= len(self._earlier.pop(key, ()))
-            self.begin = self.end
-            # What keys inherited may be older than what was forgotten of them.
-            self.cuts.clear()
+        if self._earlier_count > self.keys_max or self._earlier_text > TEXT_BYTES_MAX:
+            self._forget_earlier()
+        if len(self.newest) > self.keys_max + self.keys_max // SLACK or self._newest_text > TEXT_BYTES_MAX:
+            self._forget_oldest()
+
+    def _forget_earlier(self) -> None:
+        self._room.free([self._earlier])
+        self._tables[2] = self._earlier = {}
+        self._earlier_count = self._earlier_text = 0
+        self.begin = self.end
+
+    def _forget_oldest(self) -> None:
+        """Forget the keys that were tagged first.
+
+        Many at once: to find its first key, a dictionary passes all that were deleted before.
+        """
+        text_max = TEXT_BYTES_MAX - TEXT_BYTES_MAX // SLACK
+        count = len(self.newest) - self.keys_max
+        for number, key in enumerate(tuple(islice(self._since, max(count, FORGOTTEN_AT_ONCE)))):
+            if number >= count and self._newest_text <= text_max:
+                break
+            self._newest_text -= len(key) + text_bytes(self.newest[key])
+            for _, tags in self._earlier.pop(key, ()):
+                self._earlier_count -= 1
+                self._earlier_text -= text_bytes(tags)
+            del self.newest[key], self._since[key]
+        self.begin = self.end
+        # What keys inherited may be older than what was forgotten of them.
+        self.cuts.clear()
 
 
 class Past:
@@ -262,52 +337,3 @@ class NextBatchTags(BatchTags):
         for key in self._learned:
             self._history.take_back(key)
         self._learned.clear()
-
-
-class PartitionTags:
-    """The tags of one partition, for readers at any offset.
-
-    One history follows the partition's end and serves all readers but those that come back to where it has
-    forgotten too much: for them a second one learns everything again from the beginning.
-    """
-
-    def __init__(self, keys_max: int = KEYS_MAX) -> None:
-        self._keys_max = keys_max
-        self._newest: TagHistory | None = None
-        self._again: TagHistory | None = None
-        self._compaction = 0
-        self._cuts: tuple[Cut, ...] = ()
-
-    def at(
-        self, offset: int, log_start: int, compaction: int = 0, cuts: Sequence[Cut] = ()
-    ) -> tuple[TagHistory, int]:
-        """Return the history for looking at `offset`, and the offset at which looking has to begin for that.
-
-        `log_start`: where the partition begins; what was learned from records before it is kept.
-        `compaction`: a number that changes when records are erased; then everything is learned again.
-        `cuts`: the growths of the topic so far.
-        """
-        self._follow(compaction, tuple(cuts))
-        if self._newest is None:
-            self._newest = TagHistory(log_start, self._keys_max, cuts)
-        newest = self._newest
-        if offset >= newest.begin:
-            return newest, min(offset, max(newest.end, log_start))
-        again = self._again
-        if again is None or offset < again.begin:
-            again = self._again = TagHistory(log_start, self._keys_max, cuts)
-        return again, min(offset, max(again.end, log_start))
-
-    def _follow(self, compaction: int, cuts: tuple[Cut, ...]) -> None:
-        """Learn everything again if it may be wrong now, or note that the topic has grown."""
-        known = len(self._cuts)
-        if compaction != self._compaction or [id(cut.tags) for cut in cuts[:known]] != [
-            id(cut.tags) for cut in self._cuts
-        ]:
-            self._newest = self._again = None
-        else:
-            for history in (self._newest, self._again):
-                if history is not None:  # an empty one is false
-                    for cut in cuts[known:]:
-                        history.add_cut(cut)
-        self._compaction, self._cuts = compaction, cuts

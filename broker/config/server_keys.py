@@ -198,6 +198,9 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.views.cache.bytes", LONG, 64 * MIB,
         "Memory, over all views, for what was found in their sources, so that many readers of a view cost "
         "one evaluation.", minimum=MIB, unit="bytes", dynamic=True),
+    Key("kawal.views.keys.bytes", LONG, 96 * MIB,
+        "Memory, over all views, for the tags and sub-tables of keys.  Without room, those of the partition "
+        "read longest ago are forgotten, and learned again.", minimum=MIB, unit="bytes", dynamic=True),
     Key("kawal.min.free.bytes", LONG, 32 * MIB,
         "Free space below which Produce is answered with KAFKA_STORAGE_ERROR; reading, committing and "
         "deleting go on.", minimum=0, unit="bytes", dynamic=True),

@@ -21,6 +21,7 @@ from broker.config.server_keys import KEYS
 DIVIDED: Final = (
     "kawal.tail.cache.bytes",
     "kawal.views.cache.bytes",
+    "kawal.views.keys.bytes",
     "kawal.producers.max.bytes",
     "kawal.named.producers.max.bytes",
     "kawal.transactions.max.bytes",

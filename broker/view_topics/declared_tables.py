@@ -77,7 +77,7 @@ class DeclaredTables:
     def __init__(self, host: ViewHost, vnode: Vnode) -> None:
         self._host = host
         self._log = vnode.log
-        self._histories = TableHistories()
+        self._histories = TableHistories(room=host.key_room)
         # The topics that declare their tables, and the first stream of those that are created from now on.
         self._declared: dict[UUID, Declared] = {}
         self._next_stream = 0

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from views.evaluator import Evaluator
     from views.filtering import Filtered
     from views.opening import Opened
-    from views.tag_history import Cut, PartitionTags, TagHistory
+    from views.partition_tags import PartitionTags
+    from views.tag_history import Cut, TagHistory
     from views.tags import KeyTags
     from wal.reader import ReadResult
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from broker.view_topics.view_tags import SharedTags
     from views.evaluator import Evaluator
     from views.filtering import Limits
+    from views.key_room import KeyRoom
 
 T = TypeVar("T")
 
@@ -68,6 +69,10 @@ class ViewHost(Protocol):
     @property
     def tags(self) -> SharedTags:
         """The known tags of keys."""
+
+    @property
+    def key_room(self) -> KeyRoom:
+        """The memory of what is known of keys."""
 
     @property
     def limits(self) -> Limits:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from broker.errors import RequestError
-from broker.loop.slices import in_thread
+from broker.loop.slices import emptied, in_thread
 from broker.storage.partition import Partition
 from broker.view_topics.view_cache import CacheBudget
 from broker.view_topics.view_loading import load_soon
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from broker.view_topics.view_partition import ViewPartition
     from views.evaluator import Evaluator
     from views.filtering import Limits
+    from views.key_room import KeyRoom
     from wal.commit import Advanced
 
 T = TypeVar("T")
@@ -93,7 +94,8 @@ class ViewHub:
         self._shared: dict[Any, Any] = {}
         self.compiled = 0
         self.pacings: dict[UUID, Pacing] = {}
-        self.tags = SharedTags()
+        self.tags = SharedTags(lambda: self.key_room)
+        self._key_room: KeyRoom | None = None
         self.looking = 0
         self.now_ms = 0
         self._sources: dict[Hashable, ViewSource] = {}
@@ -173,6 +175,18 @@ class ViewHub:
         if found is None:
             found = self.counters[topic.name] = ViewCounters()
         return found
+
+    @property
+    def key_room(self) -> KeyRoom:
+        """The memory of what is known of keys."""
+        if self._key_room is None:
+            from views.key_room import KeyRoom
+
+            self._key_room = KeyRoom(
+                lambda: self.metadata.config.kawal_views_keys_bytes,
+                lambda tables: self.loop.scheduler.add_work(emptied(*tables)),
+            )
+        return self._key_room
 
     @property
     def limits(self) -> Limits:

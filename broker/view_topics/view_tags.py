@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from broker.catalogue.topics import Topic
     from broker.storage.partition import Partition
     from broker.view_topics.inherited_tags import InheritedTags
+    from views.key_room import KeyRoom
+    from views.partition_tags import PartitionTags
     from views.plan import Plan
-    from views.tag_history import PartitionTags
 
 
 class SharedTags:
     """The tags of keys that one broker's views have learnt."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Callable[[], KeyRoom]) -> None:
+        """`room()` returns what bounds the memory of them all, once there are any."""
+        self._room = room
         self._known: WeakValueDictionary[Any, PartitionTags] = WeakValueDictionary()
         self._inherited: WeakValueDictionary[Any, InheritedTags] = WeakValueDictionary()
 
@@ -31,12 +34,12 @@ class SharedTags:
 
     def of(self, stream_id: int, plan: Plan) -> PartitionTags:
         """Return the tags of a partition for a view of that plan; the caller keeps them."""
-        from views.tag_history import PartitionTags
+        from views.partition_tags import PartitionTags
 
         key = stream_id, plan.uses, plan.record_bytes_max
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = PartitionTags()
+            found = self._known[key] = PartitionTags(room=self._room())
         return found
 
     def inherited(self, source: Topic, plan: Plan, partition_of: Callable[[int], Partition]) -> InheritedTags:
@@ -46,5 +49,5 @@ class SharedTags:
         key = source.topic_id, plan.uses, plan.record_bytes_max
         found = self._inherited.get(key)
         if found is None:
-            found = self._inherited[key] = InheritedTags(source, partition_of)
+            found = self._inherited[key] = InheritedTags(source, partition_of, self._room())
         return found

@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from broker.view_topics import inherited_tags
+from broker.view_topics.query_view import QueryPartition
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
 from tests.broker.compacted import SMALL, fill, pass_time
@@ -172,3 +174,27 @@ def test_a_reader_that_leaves_while_tags_are_learned_leaves_nothing_half_done() 
     assert isinstance(steps, Generator)
     steps.close()
     assert shown(client, 1) == [b'{"v":2,"city":"c29","zone":null}']
+
+
+def test_growths_share_what_keys_had_before_and_the_oldest_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inherited_tags, "INHERITED_MAX", 3)
+    gateway, client = opened(1)
+    for number in range(3):
+        put(client, 0, b"k%d" % number, b'{"v":1,"city":"c%d"}' % number)
+        grow(client, "t", 2 + number)
+    put(client, 0, b"k3", b'{"v":1,"city":"c3"}')
+    grow(client, "t", 5)
+    for number in range(4):
+        put(client, 4, b"k%d" % number, b'{"v":2}')
+    assert shown(client, 4) == [
+        b'{"v":2,"city":null,"zone":null}',
+        *(b'{"v":2,"city":"c%d","zone":null}' % number for number in (1, 2, 3)),
+    ]
+    view = gateway.partition("cities", 4)
+    assert isinstance(view, QueryPartition)
+    assert view._inherited is not None
+    tables = [table for _, table in view._inherited._tables]
+    assert [len(table.own) for table in tables] == [0, 1, 1, 1]
+    assert dict(tables[-1]).keys() == {b"k1", b"k2", b"k3"}

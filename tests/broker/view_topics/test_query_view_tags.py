@@ -13,7 +13,7 @@ from protocol.record_writer import encode_batch
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, send
 from tests.broker.views import make_view, read_all, step, view_of
-from views.tag_history import PartitionTags
+from views.partition_tags import PartitionTags
 
 SQL = "SELECT city, v FROM meters WHERE city IS NOT NULL"
 
