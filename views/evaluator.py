@@ -32,6 +32,9 @@ _INT64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 FIRST_EXPRESSIONS: Final = 1_000
 
+SLOW_STEPS: Final = 1_250_000
+"""The steps of patterns, of all bytes of a batch, that take 10 ms at worst."""
+
 
 @dataclass(frozen=True)
 class Evaluator:
@@ -43,6 +46,12 @@ class Evaluator:
     record_bytes_max: int
     first_records: int
     """The most records that may be evaluated before a clock has told how long one takes."""
+    program_size: int = 0
+    """The steps of the programs of all patterns, each of which may take 8 ns for each byte."""
+
+    def may_be_slow(self, size_bytes: int) -> bool:
+        """Whether patterns may take long for records of so many bytes together."""
+        return size_bytes * self.program_size > SLOW_STEPS
 
 
 def first_records(weight: int) -> int:
@@ -57,7 +66,7 @@ def build_evaluator(plan: Plan) -> Evaluator:
         if plan.is_identity
         else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
-    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.weight))
+    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.weight), plan.program_size)
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:

@@ -2,14 +2,15 @@
 
 LIKE matches all of a text: `%` stands for any characters, `_` for one, and after a backslash (or the
 character of ESCAPE) each stands for itself.  Without `_` it is a search for one piece of text after the
-other.  RE2 does the rest, and MATCH, in time proportional to the text whatever the pattern.
+other.  RE2 does the rest, and MATCH, in time proportional to the text, and at worst to the pattern's program
+as well: some patterns have too many states to be remembered, and take 8 ns for each step at each character.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ def like_expression(value: Expression, pattern: Expression, escape: str, ignore_
         return _like_of_pieces(value, pieces, pattern.type)
     expression = "".join(_LIKE_PARTS.get(piece) or re.escape(piece[0]) for piece in pieces)
     compiled = _compile(sign, pattern.value, f"(?s{'i' if ignore_case else ''}){expression}")
-    return Expression("call", BOOL, (value,), value=_tells(compiled.fullmatch))
+    return Expression("call", BOOL, (value,), value=Pattern(compiled.fullmatch, compiled.programsize))
 
 
 def match_expression(value: Expression, pattern: Expression) -> Expression:
@@ -40,7 +41,7 @@ def match_expression(value: Expression, pattern: Expression) -> Expression:
     if (refused := _without_pattern("MATCH", value, pattern)) is not None:
         return refused
     compiled = _compile("MATCH", pattern.value, pattern.value)
-    return Expression("call", BOOL, (value,), value=_tells(compiled.search))
+    return Expression("call", BOOL, (value,), value=Pattern(compiled.search, compiled.programsize))
 
 
 def _without_pattern(sign: str, value: Expression, pattern: Expression) -> Expression | None:
@@ -131,6 +132,23 @@ def _compile(sign: str, shown: str, pattern: str) -> Any:
         raise TypeProblem(f"the pattern {shown[:60]!r} of {sign} is not possible: {problem}") from None
 
 
-def _tells(search: Callable[[bytes], Any]) -> Callable[[str], bool]:
-    # Given text, the binding would convert the places of the match to characters: 3.7 µs instead of 1.5.
-    return lambda text: search(text.encode()) is not None
+class Pattern:
+    """A compiled pattern that tells whether a text matches."""
+
+    __slots__ = ("_search", "program_size")
+
+    def __init__(self, search: Callable[[bytes], Any], program_size: int) -> None:
+        self._search = search
+        self.program_size = program_size
+        """The steps of its program, all of which a character may take at worst."""
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text matches."""
+        # Given text, the binding would convert the places of the match to characters: 3.7 µs instead of 1.5.
+        return self._search(text.encode()) is not None
+
+
+def program_size(roots: Iterable[Expression]) -> int:
+    """Return the steps of all patterns in some expressions, as often as they are evaluated."""
+    nodes = (node for root in roots for node in root.walk())
+    return sum(node.value.program_size for node in nodes if isinstance(node.value, Pattern))

@@ -17,6 +17,7 @@ from views.column_types import Kind as ValueKind
 from views.columns import Column, Columns
 from views.errors import ColumnsProblem, NotAllowed, TypeProblem, UnknownColumn
 from views.expressions import Expression, OutputColumn, literal
+from views.patterns import program_size
 from views.star import Star, columns_left_out
 from views.statement import Kind, Projection, Statement, parse_view
 from views.text_growth import check_growth, long_passes
@@ -26,6 +27,8 @@ SCHEMA_VERSION: Final = 1
 OUTPUT_COLUMNS_MAX: Final = 1_000
 TEXT_BYTES_MAX: Final = 16 << 20
 LONG_PASS_WEIGHT: Final = 100
+PROGRAM_STEPS: Final = 2
+"""The steps of a pattern's program that count as a pass through a text: at worst each takes 8 ns."""
 FRAMED_WEIGHT: Final = 50
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
 # As in `text_growth`.
@@ -77,16 +80,27 @@ class Plan:
     @property
     def weight(self) -> int:
         """The work for each record: 1 for each expression, many for each pass through a long text."""
-        roots = [column.expression for column in self.output or ()]
-        roots += [] if self.predicate is None else [self.predicate]
+        roots = self._roots
         decoding = FRAMED_WEIGHT if self.framed else 0
-        return decoding + sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
+        matching = self.program_size // PROGRAM_STEPS
+        return decoding + matching + sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
+
+    @property
+    def _roots(self) -> list[Expression]:
+        roots = [column.expression for column in self.output or ()]
+        return roots if self.predicate is None else [*roots, self.predicate]
+
+    @property
+    def program_size(self) -> int:
+        """The steps of the programs of all patterns."""
+        return program_size(self._roots)
 
     @property
     def record_bytes_max(self) -> int:
         """The largest record that is evaluated: 16 MiB divided by the number of passes through a text.
 
-        At 1 to 3 nanoseconds for a byte, no record holds up others for more than 50 ms.
+        At 1 to 3 nanoseconds for a byte, no record holds up others for more than 50 ms.  Patterns take up to
+        0.3 s, in a thread if it may be much.
         """
         roots = [column.expression for column in self.output or ()]
         passes = sum(root.type.kind in _TEXTS for root in roots)
@@ -94,6 +108,7 @@ class Plan:
         for root in roots:
             for node in root.walk():
                 passes += node.op not in _WITHOUT_PASSES and any(arg.type.kind in _TEXTS for arg in node.args)
+        passes += self.program_size // PROGRAM_STEPS
         return TEXT_BYTES_MAX // max(1, passes)
 
     @property

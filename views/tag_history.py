@@ -188,8 +188,9 @@ class TagHistory:
                 self._earlier_count += 1
                 self._earlier_text += before_bytes
         self._newest_text += text_bytes(tags)
-        self.newest[key] = tags
+        # In this order: a thread may learn while others ask what was before.
         self._since[key] = base_offset
+        self.newest[key] = tags
         return is_first
 
     def take_back(self, key: bytes) -> None:

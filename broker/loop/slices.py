@@ -193,6 +193,27 @@ def in_thread(offload: Offload, work: Callable[[], Made]) -> Generator[Until, No
     return made[0]
 
 
+def taken_in_threads(offload: Offload, steps: Generator[None, None, Made]) -> Generator[Until, None, Made]:
+    """Take each of the steps in a thread, and return what they return; an error is raised here.
+
+    For steps in compiled code that lets others run, and may take long.
+    """
+    ended: list[Made] = []
+
+    def take() -> None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            ended.append(end.value)
+
+    try:
+        while not ended:
+            yield from in_thread(offload, take)
+    finally:
+        steps.close()
+    return ended[0]
+
+
 def outcome_of(begin: Callable[[Callable[[Made], None]], None]) -> Generator[Until, None, Made]:
     """Begin a change, and return what it calls back with when done; do not wait if that is at once."""
     outcomes: list[Made] = []

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs
+from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs, taken_in_threads
 from broker.storage.partition import Counted
 from broker.storage.parts import joined_in_thread
 from broker.view_topics.framed_batches import filtered_framed
@@ -342,9 +342,13 @@ class QueryPartition(ScannedPartition):
         assert made is not None
 
         def steps_of(content: Opened | None) -> WaitingSteps:
-            return made(
+            steps = made(
                 evaluator, batch, tags=tags, partition=index, limits=self.host.limits, content=content
             )
+            size_bytes = len(content) if isinstance(content, bytes) else len(batch)
+            if evaluator.may_be_slow(size_bytes):
+                return taken_in_threads(self.host.loop.scheduler.offload, steps)
+            return steps
 
         if evaluator.scan is None or evaluator.plan.bounds.is_empty:
             return (yield from steps_of(None))

@@ -28,7 +28,9 @@ class Route:
 
 def route_of(plan: Plan, number_of: Callable[[Expression], int]) -> Route | None:
     """Return the first `expression = constant` that all records of a view must meet, or None."""
-    pending = [] if plan.predicate is None or "tags" in plan.needs else [plan.predicate]
+    # What patterns take is not bounded for records that are evaluated in one go.
+    cannot = plan.predicate is None or "tags" in plan.needs or plan.program_size
+    pending = [] if cannot or plan.predicate is None else [plan.predicate]
     while pending:
         condition = pending.pop()
         if condition.op == "and":

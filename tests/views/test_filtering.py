@@ -354,3 +354,20 @@ def test_the_row_is_one_object_in_the_order_of_the_statement(padding: int) -> No
     assert record.value is not None
     assert list(json.loads(record.value)) == ["location", "voltage", "ts", "live", "payload", "current"]
     assert json.loads(record.value) == {name: row[name] for name in row if name != "padding"}
+
+
+def test_a_record_too_large_for_the_patterns_of_a_statement_is_unfit() -> None:
+    """They would take seconds: at worst 8 ns for each step of their programs at each character."""
+    view = make_view("SELECT location FROM t WHERE location MATCH '[ab]*a[ab]{900}c'")
+    assert view.record_bytes_max < 40_000
+    filtered = run(view, records({"location": "ab" * 20_000}, {"location": "a" * 901 + "c"}))
+    assert (filtered.matched, filtered.unfit) == (1, 1)
+    assert make_view("SELECT location FROM t WHERE location MATCH 'a.*b'").record_bytes_max > 1_000_000
+
+
+def test_only_large_batches_or_large_patterns_may_be_slow() -> None:
+    plain = make_view("SELECT location FROM t WHERE location MATCH 'a.*b'")
+    assert not plain.may_be_slow(16_000)
+    assert plain.may_be_slow(16 << 20)
+    assert make_view("SELECT location FROM t WHERE location MATCH '[ab]*a[ab]{900}c'").may_be_slow(2_000)
+    assert not make_view("SELECT location FROM t WHERE location LIKE '%a%b%'").may_be_slow(16 << 20)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.views.rows import UNHURRIED, evaluate
+from tests.views.rows import UNHURRIED, evaluate, make_plan
 
 
 def like(text: str, pattern: str, more: str = "") -> object:
@@ -81,3 +81,15 @@ def test_like_is_what_a_regular_expression_would_find(text: str, pieces: list[st
 def test_patterns_that_make_other_engines_run_for_years_are_quick(condition: str) -> None:
     assert evaluate(condition, {"s": "a" * 50_000}, "s string") is False
     assert evaluate(condition, {"s": "x" * 50_000}, "s string") is False
+
+
+def size_of(condition: str) -> int:
+    return make_plan(f"SELECT s FROM t WHERE {condition}", "s string").program_size
+
+
+def test_a_statement_tells_how_many_steps_its_patterns_may_take_for_a_character() -> None:
+    assert 0 < size_of("s MATCH 'a'") < 20
+    wide = "s MATCH '[ab]*a[ab]{900}c'"
+    assert size_of(wide) > 900
+    assert size_of(f"{wide} OR {wide}") == 2 * size_of(wide)
+    assert size_of("s LIKE '%a%b%' AND s = 'c'") == 0, "these need no program"

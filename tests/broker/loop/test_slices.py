@@ -15,6 +15,7 @@ from broker.loop.slices import (
     Steps,
     Until,
     WaitingSteps,
+    all_here,
     at_once,
     chunks,
     emptied,
@@ -26,6 +27,7 @@ from broker.loop.slices import (
     or_again,
     outcome_of,
     run_here,
+    taken_in_threads,
 )
 
 
@@ -192,3 +194,19 @@ def test_an_outcome_that_comes_before_the_steps_have_had_their_turn_is_not_misse
     with pytest.raises(StopIteration) as end:
         next(steps)
     assert end.value.value == "early"
+
+
+def test_steps_that_are_taken_in_threads_return_what_they_return_or_raise_their_error() -> None:
+    taken: list[int] = []
+
+    def steps(end: int) -> Steps:
+        for number in range(3):
+            taken.append(number)
+            yield
+            assert number < end, "not so far"
+        return "done"
+
+    assert all_here(taken_in_threads(run_here, steps(3))) == "done"
+    assert taken == [0, 1, 2]
+    with pytest.raises(AssertionError, match="not so far"):
+        all_here(taken_in_threads(run_here, steps(1)))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from broker.loop.slices import run_here
 from broker.view_topics.query_view import QueryPartition
 from broker.view_topics.scanned_view import FETCH_SLICES
 from broker.view_topics.view_slices import SLICE_UNITS
@@ -30,7 +32,7 @@ from tests.broker.kit import (
     send,
     values,
 )
-from tests.broker.views import counters, named_client
+from tests.broker.views import counters, make_view, named_client, read_all
 from wal.memory_faults import failing
 
 COLUMNS = "id bigint, delay int, carrier varchar(8)"
@@ -356,3 +358,22 @@ def test_a_view_whose_deletion_was_lost_is_read_on() -> None:
     send(client, "flights", batch(flight(1, 30)))
     (answer,) = reader.answers()
     assert values(fetched(answer)["late", 0].records) == [b'{"id":1}']
+
+
+def test_patterns_that_may_take_long_are_looked_for_in_a_thread() -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    create(client, "t", kawal_columns="id bigint, text string, room string tag")
+    condition = "text MATCH '[ab]*a[ab]{900}c' OR id = 1"
+    make_view(client, "hard", f"SELECT id, room FROM t WHERE {condition}")
+    values = [b'{"id":%d,"text":"%s","room":"r%d"}' % (number, b"ab" * 2_000, number) for number in range(3)]
+    send(client, "t", batch(*values, key=b"k"))
+    offloaded: list[object] = []
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        offloaded.append(work)
+        run_here(work, done)
+
+    gateway.broker.scheduler.offload = offload
+    assert [record.value for record in read_all(client, "hard")] == [b'{"id":1,"room":"r1"}']
+    assert len(offloaded) >= 3, "a record at a time"
