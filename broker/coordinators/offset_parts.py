@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, Final, TypeVar
 
 from broker.loop.answers import Awaited
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, chunks, size_of
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, chunks, emptied, size_of
 
 PARTITIONS_AT_ONCE: Final = 200
 """The topics and partitions that are committed as one batch and in one go: about 4 ms."""
@@ -67,3 +67,4 @@ class PartAnswers(Awaited):
             topics[number].partitions.extend(partitions)
             if place and not place % PLAIN_ITEMS_PER_STEP:
                 yield
+        yield from emptied(self._parts)

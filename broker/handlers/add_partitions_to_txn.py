@@ -27,6 +27,7 @@ from broker.loop.slices import (
     begun,
     chunks,
     emptied,
+    emptied_tables,
     made_by_group,
     outcome_of,
     size_of,
@@ -105,9 +106,9 @@ def _answer(
 ) -> Generator[None, None, AddPartitionsToTxnResponse]:
     """Return the answer: as was asked, or if partitions are missing each once, and no topic without any."""
     asked: Iterable[tuple[str, Iterable[int]]]
+    once: dict[str, dict[int, None]] = {}
     asked = ((topic.name, topic.partitions) for topic in request.v3_and_below_topics)
     if missing:
-        once: dict[str, dict[int, None]] = {}
         pace = Pace(PARTITIONS_PER_STEP)
         for name, indexes in asked:
             if indexes:
@@ -124,6 +125,7 @@ def _answer(
         lambda topic, made: AddPartitionsToTxnTopicResult(name=topic[0], results_by_partition=made),
         per_step=PARTITIONS_PER_STEP,
     )
+    yield from emptied_tables(once)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 

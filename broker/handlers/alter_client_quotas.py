@@ -18,7 +18,7 @@ from broker.catalogue.quota_table import record_of
 from broker.errors import RequestError
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import Pace, WaitingSteps, begun, in_thread
+from broker.loop.slices import Pace, WaitingSteps, begun, emptied, in_thread
 from broker.security.quotas import CLIENT_KEYS, IP, IP_KEYS, Entity, check_value, entity_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_client_quotas import (
@@ -93,7 +93,9 @@ def _alter_all(broker: Broker, call: Call[AlterClientQuotasRequest]) -> WaitingS
         alter(entry, asked)
         if pace.due():
             yield None
-    return pending.answer(AlterClientQuotasResponse(entries=list(results.values())))
+    entries = list(results.values())
+    yield from emptied(results)
+    return pending.answer(AlterClientQuotasResponse(entries=entries))
 
 
 def _asked(entry: RequestEntryData) -> Asked:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import Pace, Steps, begun, made_by_group
+from broker.loop.slices import Pace, Steps, begun, emptied_tables, made_by_group
 from protocol.error_codes import ErrorCode
 from protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -58,6 +58,7 @@ def _answer_all(broker: Broker, request: AlterReplicaLogDirsRequest) -> Steps:
         ),
         lambda topic, partitions: AlterReplicaLogDirTopicResult(topic_name=topic[0], partitions=partitions),
     )
+    yield from emptied_tables(wanted)
     return AlterReplicaLogDirsResponse(results=results)
 
 

@@ -26,6 +26,7 @@ from broker.loop.slices import (
     Until,
     WaitingSteps,
     chunks,
+    emptied_tables,
     in_slices,
     size_of,
 )
@@ -120,9 +121,9 @@ class VnodeMoves:
         self.pending.settled()
 
 
-MOVES_AT_ONCE: Final = 1_000
+MOVES_AT_ONCE: Final = 400
 """The moves on their way to the disk at a time, in all logs: those of one sync become durable in one turn of
-the event loop, at 4 to 8 us each.  A frame takes 2,000 of them, and each log has one."""
+the event loop, at 4 to 8 us each."""
 
 PARTITIONS_PER_SLICE: Final = 100
 """The number of partitions handled without a pause."""
@@ -165,6 +166,7 @@ def _delete_all(broker: Broker, call: Call[DeleteRecordsRequest]) -> WaitingStep
     if moved:
         broker.retirement.soon(moved, call.received_ms)
     pending.await_moves()
+    yield from emptied_tables(asked)
     pending.settled()
     return PARKED
 

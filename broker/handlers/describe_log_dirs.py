@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.loop.call import Call
-from broker.loop.slices import Pace, WaitingSteps, begun, in_thread
+from broker.loop.slices import Pace, WaitingSteps, begun, emptied_tables, in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -55,7 +55,8 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> WaitingSteps:
         return DescribeLogDirsResponse(results=[failed])
     topics = []
     pace = Pace(PARTITIONS_PER_STEP)
-    for found in _asked(broker, request):
+    asked: dict[str, dict[int, None]] = {}
+    for found in _asked(broker, request, asked):
         if found is not None:
             topic = DescribeLogDirsTopic(name=found[0].name, partitions=[])
             for index in found[1]:
@@ -68,19 +69,24 @@ def _describe(broker: Broker, request: DescribeLogDirsRequest) -> WaitingSteps:
                 topics.append(topic)
         if pace.due():
             yield None
+    yield from emptied_tables(asked)
     directory = DescribeLogDirsResult(
         log_dir=broker.data_directory, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
     )
     return DescribeLogDirsResponse(results=[directory])
 
 
-def _asked(broker: Broker, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, Iterable[int]] | None]:
-    """Yield the topics with the partitions asked for, existing or not; None for each look at others."""
+def _asked(
+    broker: Broker, request: DescribeLogDirsRequest, asked: dict[str, dict[int, None]]
+) -> Iterator[tuple[Topic, Iterable[int]] | None]:
+    """Yield the topics with the partitions asked for, existing or not; None for each look at others.
+
+    `asked` has them in the end, if any are named.
+    """
     if request.topics is None:
         for topic in tuple(broker.catalogue.by_name.values()):
             yield (topic, range(topic.partition_count)) if topic.recorded else None
         return
-    asked: dict[str, dict[int, None]] = {}
     for item in request.topics:
         asked.setdefault(item.topic, {}).update(dict.fromkeys(item.partitions))
         yield None

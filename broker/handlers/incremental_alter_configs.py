@@ -17,7 +17,7 @@ from __future__ import annotations
 
 # What the first error that suggests a name needs, which took 5 ms of the loop.
 import difflib as difflib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from broker.catalogue.config_resources import ResourceType, find_resource, node_id_of
@@ -46,6 +46,7 @@ from protocol.messages.incremental_alter_configs import (
 )
 
 if TYPE_CHECKING:
+    from broker.config.config_keys import Key
     from broker.core import Broker
 
 
@@ -97,7 +98,7 @@ def _alter(
         every = alterations
         resource = find_resource(broker, item.resource_type, item.resource_name, forwarded=forwarded)
         own = frozenset(resource.own)
-        alterations = yield from in_thread(offload, lambda: decisive(resource.key, own, every))
+        alterations = yield from in_thread(offload, lambda: _decisive(resource.key, own, every))
     stores = StoreChange(broker.live_config, offload, [line.name for line in alterations])
     resource, settings = yield from stores.checked(
         lambda: find_resource(broker, item.resource_type, item.resource_name, forwarded=forwarded),
@@ -111,9 +112,22 @@ def _alter(
     return True
 
 
+def _decisive(
+    key: Callable[[str], Key | None], own: frozenset[str], every: list[Alteration]
+) -> list[Alteration]:
+    """Return the lines that decide, and free the others: 50,000 take 5 ms."""
+    found = decisive(key, own, every)
+    every.clear()
+    return found
+
+
 def _alterations(item: AlterConfigsResource) -> list[Alteration]:
     found = [Alteration(line.name, line.config_operation, line.value) for line in item.configs]
-    check_alterations(found)
+    try:
+        check_alterations(found)
+    except RequestError:
+        found.clear()  # the error's traceback has them
+        raise
     return found
 
 

@@ -332,6 +332,17 @@ def chunks(items: Sequence[Item], *, per_step: int = ITEMS_PER_STEP) -> Iterator
         yield items[start : start + per_step]
 
 
+def emptied_tables(tables: dict[Any, dict[Any, Any]]) -> Steps:
+    """Empty dictionaries by key that are not needed any more, and what they are in."""
+    pace = Pace(PLAIN_ITEMS_PER_STEP)
+    while tables:
+        table = tables.popitem()[1]
+        if len(table) > PLAIN_ITEMS_PER_STEP:
+            yield from emptied(table)
+        if pace.due(len(table) + 1):
+            yield
+
+
 def emptied(*collections: dict[Any, Any] | list[Any] | set[Any]) -> Steps:
     """Empty collections that are not needed any more: at once, 100,000 items take 10 ms."""
     for items in collections:

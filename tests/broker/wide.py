@@ -1,0 +1,208 @@
+"""Requests as wide as their declarations allow, and the size of the steps that answer them.
+
+The size of a step is the number of blocks of memory by which it changes what is allocated
+(`sys.getallocatedblocks`, CPython).  It does not depend on the machine, and tells both of a step that makes
+something for every element of a request and of one that frees it: freeing takes as long.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from random import Random
+from types import SimpleNamespace
+from typing import Any, Final
+from uuid import UUID
+
+from broker.core import Broker
+from broker.loop.scheduler import Scheduler
+from broker.loop.slices import WaitingSteps
+from broker.start import open_broker
+from protocol import schema
+from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.schema import REQUIRED, ArrayOf, Fixed, declaration
+from tests.broker.gateway import Gateway
+from tests.broker.kit import batch
+
+WIDE: Final = "wide"
+"""The topic with very many partitions; `t0`, `t1` and so on have one."""
+
+TOPIC_FIELDS: Final = frozenset({"name", "topic", "topic_name", "resource_name"})
+PARTITION_FIELDS: Final = frozenset({"partition_index", "partition", "index", "partition_id"})
+TOPIC_LISTS: Final = frozenset({"topics", "topic_names", "subscribed_topic_names"})
+
+NUMBERS: Final[dict[str, int]] = {
+    "acks": -1,
+    "max_bytes": 1 << 20,
+    "partition_max_bytes": 1 << 20,
+    "resource_type": 2,
+    "session_epoch": -1,
+    "timeout_ms": 60_000,
+    "timestamp": -1,
+    "transaction_timeout_ms": 60_000,
+}
+
+Path = tuple[str, ...]
+"""The names of a message's array fields, from the outermost to the one with very many elements."""
+
+
+def paths(cls: type[Any], version: int, before: Path = ()) -> Iterator[Path]:
+    """Yield the paths to all arrays that one version of a message has."""
+    for field in declaration(cls).fields:
+        if version in field.versions and isinstance(field.kind, ArrayOf) and field.tag is None:
+            path = (*before, field.name)
+            yield path
+            if isinstance(field.kind.element, type):
+                yield from paths(field.kind.element, version, path)
+
+
+class WideGateway(Gateway):
+    """A broker with many topics, whose threads work between two steps, and whose steps are measured."""
+
+    def __init__(self, partitions: int, topics: int) -> None:
+        self._work: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
+        self.topics = topics
+        self.sizes: dict[str, int] = {}
+        """The size of the largest step at each place, as `from ==> to`."""
+        super().__init__(kawal_max_partitions=10**6, kawal_max_partitions_per_request=10**6)
+        self.break_things()
+        names = [WIDE, *(f"t{number}" for number in range(topics))]
+        counts = {WIDE: partitions}
+        new = [
+            CreatableTopic(
+                name=name,
+                num_partitions=counts.get(name, 1),
+                replication_factor=1,
+                assignments=[],
+                configs=[],
+            )
+            for name in names
+        ]
+        answer = self.client().call(CreateTopicsRequest(topics=new, timeout_ms=10**6), 7)
+        assert not any(topic.error_code for topic in answer.topics)
+        self.ids = {name: UUID(int=self.broker.find_topic(name).topic_id.int) for name in names}
+
+    def _open(self) -> Broker:
+        return open_broker(
+            self.disk,
+            self.config,
+            random=Random(1),
+            now_ms=self.now_ms,
+            wall_ms=self.now_ms,
+            offload=lambda work, done: self._work.append((work, done)),
+        )
+
+    def settle(self) -> None:
+        """Run disk work, threads and steps until nothing is left to do."""
+        while self._run_threads() or self.run_jobs() or self.broker.scheduler.pending:
+            self.broker.scheduler.run()
+
+    def _run_threads(self) -> bool:
+        some, self._work = self._work, []
+        while some:
+            work, done = some.pop(0)
+            error: Exception | None = None
+            try:
+                work()
+            except Exception as failure:  # noqa: BLE001  (as in a thread)
+                error = failure
+            done(error)
+            del work, done
+            if not some:
+                return True
+        return False
+
+    def measured(self, steps: WaitingSteps) -> WaitingSteps:
+        """Return the steps, each of which is measured."""
+        while True:
+            before, place = sys.getallocatedblocks(), _place(steps)
+            try:
+                waits = next(steps)
+            except StopIteration as end:
+                value = end.value
+                self._note(place, "its end", before)
+                return value
+            self._note(place, _place(steps), before)
+            yield waits
+
+    def _note(self, place: str, after: str, before: int) -> None:
+        size = abs(sys.getallocatedblocks() - before)
+        key = f"{place} ==> {after}"
+        if size > self.sizes.get(key, 0):
+            self.sizes[key] = size
+
+    def request(self, cls: type[Any], version: int, path: Path, count: int, *, known: bool) -> Any:
+        """Return a request whose array at the path has `count` elements, about topics that exist or not."""
+        return self._message(cls, version, path, count, 0, SimpleNamespace(known=known, deep=len(path) > 1))
+
+    def _message(self, cls: type[Any], version: int, path: Path, count: int, number: int, how: Any) -> Any:
+        values: dict[str, Any] = {}
+        for field in declaration(cls).fields:
+            if version not in field.versions or field.tag is not None:
+                continue
+            kind = field.kind
+            if isinstance(kind, ArrayOf):
+                rest = path[1:] if path and path[0] == field.name else ()
+                is_wide = path == (field.name,)
+                values[field.name] = [
+                    self._element(field.name, kind.element, version, rest, count, element, how)
+                    for element in (range(count) if is_wide else [number])
+                ]
+            elif isinstance(kind, type):
+                values[field.name] = (
+                    None
+                    if version in field.nullable
+                    else self._message(kind, version, (), count, number, how)
+                )
+            else:
+                values[field.name] = self._value(field.name, kind, field.default, number, how)
+        return cls(**values)
+
+    def _element(
+        self, name: str, kind: Any, version: int, path: Path, count: int, number: int, how: Any
+    ) -> Any:
+        if isinstance(kind, type):
+            return self._message(kind, version, path, count, number, how)
+        single = "topic" if name in TOPIC_LISTS else "partition"
+        return self._value(single, kind, REQUIRED, number, how)
+
+    def _value(self, name: str, kind: Any, default: Any, number: int, how: Any) -> Any:
+        topic = WIDE if how.deep else f"t{number % self.topics}"
+        if kind is schema.Uuid:
+            return self.ids[topic] if how.known else UUID(int=number + 12_345)
+        if kind is schema.String:
+            if name in TOPIC_FIELDS:
+                return topic if how.known else f"unknown-{number}"
+            fixed = {"member_id": "", "protocol_type": "consumer"}
+            return fixed.get(name, f"x{number}")
+        if kind is schema.Bytes:
+            return b"x"
+        if kind is schema.Records:
+            return bytes(batch(b"v"))
+        if kind is schema.Bool:
+            return False
+        assert isinstance(kind, Fixed)
+        if name in PARTITION_FIELDS:
+            return number if kind.size_bytes > 1 else number % 128
+        return NUMBERS.get(name, default if isinstance(default, int | float) else 0)
+
+
+def measuring(gateway: WideGateway, monkeypatch: Any) -> None:
+    """Have every step of the gateway measured from now on; the collector would free what others left."""
+    begin, add_work = Scheduler.begin, Scheduler.add_work
+    monkeypatch.setattr(
+        Scheduler, "begin", lambda self, call, steps: begin(self, call, gateway.measured(steps))
+    )
+    monkeypatch.setattr(Scheduler, "add_work", lambda self, steps: add_work(self, gateway.measured(steps)))
+    gc.disable()
+
+
+def _place(steps: Any) -> str:
+    """Return where steps have stopped, as `file:line > file:line`."""
+    places = []
+    while getattr(steps, "gi_frame", None) is not None:
+        frame = steps.gi_frame
+        places.append(f"{'/'.join(frame.f_code.co_filename.split('/')[-3:])}:{frame.f_lineno}")
+        steps = steps.gi_yieldfrom
+    return " > ".join(places)
