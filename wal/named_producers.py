@@ -50,7 +50,6 @@ STATE = struct.Struct("<Qqqqq")
 _HEAD = struct.Struct("<BQ")
 _LENGTH = struct.Struct("<H")
 NAME_BYTES_MAX = 2**16 - 1
-
 FREED_AT_ONCE = 10_000
 """The names of a dropped scope that are freed without a pause, in 1 ms."""
 

@@ -94,7 +94,7 @@ class ShareTable:
         self._wall_ms = wall_ms
         self.now_ms = 0
         self.shares: dict[ShareKey, Share] = {}
-        self.index = ShareIndex()
+        self.index: ShareIndex[Share] = ShareIndex()
         self.ranges = RangeRoom(lambda: self.config.kawal_share_ranges_max_bytes, self._has_room)
         self.loaded: set[int] = set()
         # Those that another node leads: it stores what this node writes to them.

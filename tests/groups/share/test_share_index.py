@@ -18,7 +18,7 @@ def share(group_id: str, topic_id: UUID, index: int, *, home: int = 0, is_kept: 
 
 
 def test_they_are_found_by_home_group_and_topic() -> None:
-    index = ShareIndex()
+    index: ShareIndex[Share] = ShareIndex()
     first, second, third = share("g", JOBS, 0), share("g", MAILS, 1, home=1), share("h", JOBS, 0)
     for each in (first, second, third):
         index.add(each)
@@ -29,13 +29,13 @@ def test_they_are_found_by_home_group_and_topic() -> None:
 
 
 def test_kept_ones_are_of_no_group() -> None:
-    index = ShareIndex()
+    index: ShareIndex[Share] = ShareIndex()
     index.add(share("g", JOBS, 0, is_kept=True))
     assert (index.has_group("g"), len(index.of_partition(0)), index.topic_count) == (False, 1, 1)
 
 
 def test_those_without_a_topic_may_be_removed_while_they_are_looked_at() -> None:
-    index = ShareIndex()
+    index: ShareIndex[Share] = ShareIndex()
     for number in range(5):
         index.add(share("g", JOBS, number))
     for each in index.of_topics_without({}):
