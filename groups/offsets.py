@@ -178,11 +178,15 @@ class OffsetTable:
 
     def position(self, key: OffsetKey) -> int | None:
         """Return the offset of the progress in one partition."""
+        if self._doomed:
+            self.hide_before(key)
         value = self._groups.get(key.group_id, _NOTHING).get(key.topic, {}).get(key.partition)
         return None if value is None else offset_of(value)
 
     def get(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the progress in one partition."""
+        if self._doomed:
+            self.hide_before(OffsetKey(group_id, topic, partition))
         value = self._groups.get(group_id, _NOTHING).get(topic, {}).get(partition)
         return None if value is None else read_committed(value)
 
@@ -230,7 +234,7 @@ class OffsetTable:
             self._hide(group_id, topic, takes=is_loaded(group_id))
 
     def hide_before(self, key: OffsetKey) -> None:
-        """Hide what a group has of a deleted topic before it writes to another of that name."""
+        """Hide what a group has of a deleted topic before it reads or writes offsets of another of that name."""
         if key.group_id in self._doomed.get(key.topic, ()):
             self._hide(key.group_id, key.topic, takes=True)
 

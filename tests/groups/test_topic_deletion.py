@@ -159,6 +159,18 @@ def test_of_very_many_groups_those_out_of_sight_later_keep_what_they_commit_mean
     assert len(left_in_log(driver)) == 1
 
 
+def test_of_very_many_groups_none_sees_its_offset_in_a_new_topic_of_the_name() -> None:
+    driver = Driver()
+    driver.create_topic("t")
+    groups = [f"g{number}" for number in range(3 * HIDDEN_AT_ONCE)]
+    for group in groups:
+        driver.commit(group, {("t", 0): 5})
+    driver.hold = True
+    driver.delete_topic("t")
+    driver.create_topic("t")
+    assert {driver.committed(group, "t", 0) for group in groups} == {None}
+
+
 def test_hidden_offsets_count_as_memory_until_they_are_deleted() -> None:
     driver = wide()
     before = driver.coordinator.offset_room.size_bytes
