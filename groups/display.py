@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from groups import show
 from groups.context import Context
+from groups.offset_changes import OffsetChanges, WatchedOffsets
+from groups.offset_room import OffsetRoom
 from groups.share.config import ShareGroupConfig
 from groups.silent import remove_silent
 
 if TYPE_CHECKING:
-    from groups.offset_room import OffsetRoom
+    from groups.record_keys import OffsetKey
     from groups.share.membership import DeleteOrder, InitOrder
     from groups.share.service import ShareService
 
@@ -56,6 +58,34 @@ class Display:
     def offset_room(self) -> OffsetRoom:
         """The memory of committed offsets."""
         return self._context.offset_room
+
+    # --- changes of offsets ---------------------------------------------------------------------------------
+
+    def watch_offsets(self) -> None:
+        """Keep the order of changes of offsets from now on; to be called before there are any."""
+        context = self._context
+        assert not len(context.offsets), "changes of these offsets are unknown"
+        context.offsets = WatchedOffsets()
+        context.offset_room = OffsetRoom(context.offsets, context.staged)
+
+    @property
+    def offset_changes(self) -> OffsetChanges:
+        """The changes of the groups that are watched."""
+        offsets = self._context.offsets
+        assert isinstance(offsets, WatchedOffsets), "no changes are kept"
+        return offsets.changes
+
+    def offset_topics(self, group_id: str) -> list[str]:
+        """Return the topics in which a group has offsets, or may come to have."""
+        return self._context.offsets.newest_topics(group_id)
+
+    def offset_partitions(self, group_id: str, topic: str) -> Iterator[int]:
+        """Yield the partitions of a topic in which a group has offsets, or may come to have."""
+        return self._context.offsets.each_partition(group_id, topic)
+
+    def position(self, key: OffsetKey) -> int | None:
+        """Return the durable offset of a group in one partition."""
+        return self._context.offsets.position(key)
 
     # --- all groups -----------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ def ask_bytes(
     if wait_ms:
         # Source: KafkaApis.sendForwardedResponse, which throttles by the time of the controller's answer.
         mute(call.connection, node.clock.turn_ms + wait_ms, node.timers)
-    yield from _known_here(node, answer.unknown_tags, until_ms)
+    (version,) = VERSION.unpack(answer.unknown_tags[VERSION_TAG])
+    yield from known_here(node, version, until_ms)
     return memoryview(bytes(answer.response_data))
 
 
@@ -114,11 +115,11 @@ def envelope_of(node: Node, call: Call[Any], request: Any, api_key: int, version
     return envelope
 
 
-def _known_here(node: Node, tags: Any, until_ms: int) -> Generator[Until, None, None]:
-    """Wait until this node knows the catalogue as it was at the controller's answer."""
+def known_here(node: Node, version: int, until_ms: int) -> Generator[Until, None, bool]:
+    """Wait until this node knows the catalogue up to a version of another; return whether it does in time."""
     log = node.metadata_log
-    assert isinstance(log, FollowedLog)
-    (version,) = VERSION.unpack(tags[VERSION_TAG])
+    if not isinstance(log, FollowedLog):
+        return True  # the controller's own
     known: Latch[None] = Latch()
     log.when_reached(version, lambda: known.set(None))
-    yield from known.wait(node.timers, until_ms)
+    return bool((yield from known.wait(node.timers, until_ms)))

@@ -31,6 +31,11 @@ class FollowedLog(MetadataLog):
 
     _awaited: tuple[tuple[int, Callable[[], None]], ...] = ()
 
+    @property
+    def known_version(self) -> int:
+        """The version below which every record counts here."""
+        return self.version
+
     def reached(self, version: int) -> None:
         """Note that all records below a version are known, and resume what waits for that."""
         self.version = version

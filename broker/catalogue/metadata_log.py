@@ -94,6 +94,11 @@ class MetadataLog:
         log = self._meta.log
         return log.next_version if self._meta.last_version < log.next_version and not self._planned else None
 
+    @property
+    def known_version(self) -> int:
+        """The version below which every record counts here."""
+        return self._meta.log.next_version
+
     def append(
         self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
     ) -> None:

@@ -27,7 +27,6 @@ class Refusal(NamedTuple):
 
 _POLLS: Final = "the node that leads a partition does not know the members of groups that another coordinates"
 _RECORDS: Final = "a node does not know the records that a member has at other nodes"
-_HOLDS: Final = "a node does not know the progress of groups that another coordinates"
 
 WORKERS: Final = {
     "kawal.remote.store": "the copy in an object store is made by one process",
@@ -47,9 +46,6 @@ GROUPS: Final[dict[str, Refusal]] = {
     "kawal.enable.batch.meta": Refusal("false", _POLLS),
     "kawal.snapshot.enable": Refusal("false", _POLLS),
     MEMBER_RECORDS: Refusal("0", _RECORDS),
-    "kawal.retention.important": Refusal("false", _HOLDS),
-    "kawal.retention.important.topics": Refusal("", _HOLDS),
-    "kawal.retention.availability.ms": Refusal("0", _HOLDS),
 }
 """Configurations of groups."""
 

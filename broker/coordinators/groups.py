@@ -20,6 +20,7 @@ from groups.coordinator import Coordinator
 from groups.memory import GroupMemory
 from groups.offset_room import OffsetRoom
 from groups.offsets import Committed
+from groups.record_keys import OffsetKey
 from groups.topics import Client
 from protocol.primitives import STRING_SIZE_MAX, cut_text
 
@@ -54,7 +55,7 @@ class GroupKind:
         """Return a coordinator of no groups."""
         metadata = self._metadata
         config = group_config(metadata.live_config)
-        return Coordinator(
+        coordinator = Coordinator(
             splits=NodeSplits(metadata, self._loop, self._shares),
             config=replace(config, offsets_topic_num_partitions=partition_count),
             topics=metadata.catalogue,
@@ -66,6 +67,9 @@ class GroupKind:
             background=self._loop.scheduler.add_work,
             share_settings=lambda group_id: share_group_config(metadata, group_id),
         )
+        if metadata.nodes.count > 1:
+            coordinator.watch_offsets()
+        return coordinator
 
     def _rows_between(self, topic_name: str, index: int, start: int, end: int) -> int:
         """Return how many records a reader of a partition was shown between two offsets."""
@@ -122,6 +126,14 @@ class Groups(CoordinatorRuntime[Coordinator]):
     def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the durable progress of a group in one partition."""
         return self._machine.committed(group_id, topic, partition)
+
+    def knows(self, _group_id: str) -> bool:
+        """Whether this is where the progress of a group is known: it is, once `is_loaded`, on one node."""
+        return True
+
+    def position(self, group_id: str, topic: str, partition: int) -> int | None:
+        """Return the offset of the durable progress of a group in one partition."""
+        return self._machine.position(OffsetKey(group_id, topic, partition))
 
     def topics_read(self, group_id: str) -> set[str]:
         """Return the topics that a group subscribes to or has committed offsets in."""

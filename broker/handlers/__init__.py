@@ -178,6 +178,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_STORAGE, "0"),
         Api(ApiKey.KAWAL_LEDGERS, "0"),
         Api(ApiKey.KAWAL_POLLS, "0"),
+        Api(ApiKey.KAWAL_PROGRESS, "0"),
     )
 }
 
@@ -193,6 +194,7 @@ OF_NODES: Final = frozenset(
         ApiKey.KAWAL_STORAGE,
         ApiKey.KAWAL_LEDGERS,
         ApiKey.KAWAL_POLLS,
+        ApiKey.KAWAL_PROGRESS,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -312,4 +312,5 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_STORAGE: _with(logs=list),
     ApiKey.KAWAL_LEDGERS: _with(partitions=list),
     ApiKey.KAWAL_POLLS: _with(ages_ms=list),
+    ApiKey.KAWAL_PROGRESS: _with(groups=list, progress=list),
 }

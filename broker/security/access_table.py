@@ -238,5 +238,6 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.KAWAL_STORAGE: (),
     ApiKey.KAWAL_LEDGERS: (),
     ApiKey.KAWAL_POLLS: (),
+    ApiKey.KAWAL_PROGRESS: (),
 }
 """The checks of every API that is served, by its key."""

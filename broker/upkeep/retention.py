@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from broker.catalogue.catalogue_records import (
@@ -36,13 +36,17 @@ from broker.loop.slices import Steps, Until, WaitingSteps, in_thread, or_again
 from broker.storage.partition import Partition
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.file_retention import FileRetention
-from broker.upkeep.retention_holds import GroupProgress, Holds
+from broker.upkeep.retention_holds import Holds
 from broker.upkeep.retention_queue import NEVER, RetentionQueue, Walked
 from broker.upkeep.retention_walk import clean_end, oldest_of, quiet_until, walked, when_loaded
 from broker.upkeep.stream_runs import StreamRuns
 from wal.commit import Advanced
 from wal.disk import DiskError
 from wal.errors import WalError
+
+if TYPE_CHECKING:
+    from broker.upkeep.progress_elsewhere import ProgressElsewhere
+    from broker.upkeep.retention_holds import GroupProgress, OwnGroups
 
 logger = logging.getLogger("kawal.retention")
 
@@ -59,13 +63,14 @@ class RetentionTask:
     """Runs retention over the partitions in which something may be due, at intervals, a slice at a time."""
 
     def __init__(
-        self, metadata: Metadata, loop: Loop, vnodes: Vnodes, groups: Callable[[], GroupProgress], now_ms: int
+        self, metadata: Metadata, loop: Loop, vnodes: Vnodes, groups: Callable[[], OwnGroups], now_ms: int
     ) -> None:
         """Schedule the first check; `groups()` gives the progress of groups, if one may hold records."""
         self._metadata = metadata
         self._loop = loop
         self._vnodes = vnodes
         self._groups = groups
+        self._elsewhere = self._progress_elsewhere()
         self._queue = RetentionQueue()
         self._checked_config: object = None
         """The server's settings at the last check; after a change all streams are looked at."""
@@ -87,6 +92,14 @@ class RetentionTask:
         """Whether the wall clock is ahead of the time of day by which retention goes."""
         metadata.metadata_log.listen(self._catalogue_changed)
         self._schedule(now_ms)
+
+    def _progress_elsewhere(self) -> ProgressElsewhere | None:
+        """Return the progress of groups on all nodes; None if this one is alone."""
+        if self._metadata.nodes.count == 1:
+            return None
+        from broker.upkeep.progress_elsewhere import ProgressElsewhere
+
+        return ProgressElsewhere(self._metadata, self._loop, self._groups)
 
     # --- what is to be looked at -----------------------------------------------------------------------
 
@@ -159,8 +172,11 @@ class RetentionTask:
         self._holds = None
         held = 0
         self._note_clock()
+        if self._elsewhere is not None:
+            yield from self._elsewhere.begin()
         try:
             for number, stream_id in enumerate(self._due(), start=1):
+                yield from self._renew()
                 held += yield from self._look_safely(stream_id)
                 if not number % PARTITIONS_PER_SLICE:
                     yield None
@@ -172,6 +188,11 @@ class RetentionTask:
         self._note_held(held)
         yield from self._retire_segments()
         self._schedule(self._loop.clock.turn_ms)
+
+    def _renew(self) -> Generator[Until | None, None, None]:
+        """Learn the progress of groups at other nodes again if the check takes long."""
+        if self._elsewhere is not None and (yield from self._elsewhere.renew()):
+            self._holds = None
 
     def _look_safely(self, stream_id: int) -> Generator[Until | None, None, bool]:
         """Look at one stream; return whether a group keeps records in it that would have been deleted."""
@@ -245,7 +266,10 @@ class RetentionTask:
 
     def _held_from(self, partition: Partition, wall_ms: int) -> int:
         if self._holds is None:
-            self._holds = Holds(self._metadata, self._groups)
+            elsewhere = self._elsewhere
+            groups: Callable[[], GroupProgress]
+            groups = self._groups if elsewhere is None else lambda: elsewhere
+            self._holds = Holds(self._metadata, groups)
         return self._holds.limit(partition, wall_ms)
 
     def _note_clock(self) -> None:
@@ -267,10 +291,11 @@ class RetentionTask:
             logger.info("%d partitions are kept longer than their retention for groups", held)
         self.held_partitions = held
 
-    def _look_at_files(self) -> Generator[None, None, int]:
+    def _look_at_files(self) -> Generator[Until | None, None, int]:
         """Let closed files go; return the number of partitions in which groups keep records of them."""
         held = 0
         for vnode in self._vnodes.every[1:]:
+            yield from self._renew()
             try:
                 held += yield from self._files.checked(vnode)
             except (WalError, DiskError) as error:

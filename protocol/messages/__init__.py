@@ -93,6 +93,7 @@ DECLARED: Final = (
     ApiKey.KAWAL_STORAGE,
     ApiKey.KAWAL_LEDGERS,
     ApiKey.KAWAL_POLLS,
+    ApiKey.KAWAL_PROGRESS,
     ApiKey.KAWAL_QUEUES,
     ApiKey.KAWAL_QUEUE_CHANGES,
 )
