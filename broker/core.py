@@ -32,8 +32,7 @@ from broker.connections.connection import Connection
 from broker.connections.connection_reaper import ConnectionReaper
 from broker.connections.memory_limits import MemoryLimits
 from broker.connections.receive_memory import receive_memory
-from broker.coordinators.coordinators import NodeCoordinators
-from broker.coordinators.member_reads import MemberReads
+from broker.coordinators.coordinators import NodeCoordinators, member_reads
 from broker.coordinators.poll_watch import PollWatch
 from broker.errors import RequestError
 from broker.fetching.fetch_sessions import FetchSessions
@@ -122,7 +121,7 @@ class Broker:
         self.views = ViewHub(self, self, self.vnodes, lambda: self.schemas)
         self._open_metadata()
         self.coordinators = NodeCoordinators(self, self, random, self.producer_ids, lambda: self.share_queues)
-        self.member_reads = MemberReads(self, self, lambda: self.groups, now_ms)
+        self.member_reads = member_reads(self, self, lambda: self.groups, now_ms)
         self.poll_watch = PollWatch(self, self, self.connections, lambda: self.groups, now_ms)
         self.retirement = Retirement(self.timers, self.topics, self.vnodes)
         self.retention = RetentionTask(self, self, self.vnodes, lambda: self.groups, now_ms)
@@ -189,7 +188,7 @@ class Broker:
         """The partitions as groups with settings for reading see them; a start need not know how."""
         from broker.fetching.member_views import MemberViews
 
-        return MemberViews(self, lambda: self.groups)
+        return MemberViews(self, self.member_reads)
 
     @cached_property
     def schemas(self) -> Schemas:

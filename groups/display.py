@@ -6,11 +6,12 @@ Share groups are kept in a service of their own, which is imported with the firs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from groups import show
 from groups.context import Context
+from groups.fetchers import ClientKey, Memberships, memberships, rounds
 from groups.offset_changes import OffsetChanges, WatchedOffsets
 from groups.offset_room import OffsetRoom
 from groups.share.config import ShareGroupConfig
@@ -86,6 +87,18 @@ class Display:
     def position(self, key: OffsetKey) -> int | None:
         """Return the durable offset of a group in one partition."""
         return self._context.offsets.position(key)
+
+    # --- members, for nodes that they fetch from ------------------------------------------------------------
+
+    def memberships(
+        self, clients: Collection[ClientKey], group_ids: Collection[str] | None = None
+    ) -> Generator[None, None, Memberships]:
+        """Return the memberships of these clients, in all groups or in these."""
+        return memberships(self._context, clients, group_ids)
+
+    def rounds(self, group_ids: Collection[str]) -> tuple[tuple[str, int, int], ...]:
+        """Return epoch or generation, and the number of members, of each of these groups that exists."""
+        return rounds(self._context, group_ids)
 
     # --- all groups -----------------------------------------------------------------------------------------
 

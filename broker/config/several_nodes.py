@@ -1,6 +1,6 @@
 """The features that need what only one process has: a cluster of several nodes refuses them, with a sentence.
 
-They read the records, the members or the progress of partitions that may be another node's.
+They read or count the records of partitions that may be another node's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ class Refusal(NamedTuple):
     why: str
 
 
-_POLLS: Final = "the node that leads a partition does not know the members of groups that another coordinates"
 _RECORDS: Final = "a node does not know the records that a member has at other nodes"
 
 WORKERS: Final = {
@@ -41,10 +40,6 @@ TOPICS: Final[dict[str, Refusal]] = {
 """Configurations of topics."""
 
 GROUPS: Final[dict[str, Refusal]] = {
-    "kawal.consume.excluded": Refusal("false", _POLLS),
-    "kawal.min.poll.rows": Refusal("0", _POLLS),
-    "kawal.enable.batch.meta": Refusal("false", _POLLS),
-    "kawal.snapshot.enable": Refusal("false", _POLLS),
     MEMBER_RECORDS: Refusal("0", _RECORDS),
 }
 """Configurations of groups."""

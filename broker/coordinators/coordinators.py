@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from broker.catalogue.metadata import Metadata
 from broker.catalogue.topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from broker.coordinators.member_reads import MemberReads
 from broker.loop.loop import Loop
 from broker.loop.slices import WaitingSteps, in_thread
 from broker.storage.transaction_guards import TransactionGuards
@@ -199,3 +200,12 @@ class NodeCoordinators:
         """Refuse the requests that wait in a coordinator, once its records are on the disk."""
         for runtime in self._runtimes:
             runtime.begin_stop(now_ms)
+
+
+def member_reads(metadata: Metadata, loop: Loop, groups: Callable[[], Groups], now_ms: int) -> MemberReads:
+    """Return the settings by which groups read, and the clients they are for, on one of any nodes."""
+    if metadata.nodes.count == 1:
+        return MemberReads(metadata, loop, groups, now_ms)
+    from broker.coordinators.reads_elsewhere import ClusterReads
+
+    return ClusterReads(metadata, loop, groups, now_ms)

@@ -17,7 +17,7 @@ After a start, fetches wait until the groups with such settings are known.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -26,8 +26,12 @@ from broker.catalogue.topics import OFFSETS_TOPIC
 if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.coordinators.groups import Groups
+    from broker.loop.call import Call
     from broker.loop.loop import Loop
+    from broker.loop.slices import Until
+    from broker.storage.partition import Partition
     from groups.topics import Client
+    from protocol.messages.fetch import FetchRequest
 
 logger = logging.getLogger("kawal.groups")
 
@@ -53,15 +57,18 @@ class ReadSettings(NamedTuple):
     begins_with_snapshot: bool = False
 
 
+Place = tuple[UUID, int]
+"""A topic's id, and a partition of it."""
+
+
 class GroupRead(NamedTuple):
     """A group that reads a partition, and its settings."""
 
     group_id: str
     settings: ReadSettings
+    positions: Mapping[Place, int | None] | None = None
+    """Its progress, by partition; None: it is coordinated here."""
 
-
-Place = tuple[UUID, int]
-"""A topic's id, and a partition of it."""
 
 Reads = Mapping[Place, GroupRead]
 
@@ -87,6 +94,30 @@ class MemberReads:
         if self._changes != self._metadata.catalogue.changes:
             self._refresh()
         return bool(self._settings)
+
+    @property
+    def settings(self) -> Mapping[str, ReadSettings]:
+        """The settings of the groups that have any."""
+        return self._settings if self.is_used else {}
+
+    def position(self, read: GroupRead, partition: Partition) -> int | None:
+        """Return the progress of a group in a partition that it reads."""
+        topic = partition.topic
+        if read.positions is not None:
+            return read.positions.get((topic.topic_id, partition.index))
+        return self._groups().position(read.group_id, topic.name, partition.index)
+
+    def is_unknown(self, _call: Call[FetchRequest]) -> bool:
+        """Whether it must be found out for which groups a fetch is."""
+        return self.is_loading()
+
+    def learn(self, _call: Call[FetchRequest], until_ms: int) -> Generator[Until | None, None, bool]:
+        """Find out for which groups a fetch is; return whether that is known in time."""
+        while self.is_loading():
+            if self._loop.clock.turn_ms > until_ms:
+                return False
+            yield None
+        return True
 
     def is_loading(self) -> bool:
         """Whether it is not known yet who the members of these groups are."""

@@ -9,18 +9,16 @@ record from there on.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.coordinators.member_reads import GroupRead, Reads
+from broker.coordinators.member_reads import GroupRead, MemberReads, Reads
 from broker.loop.loop import Loop
 from broker.view_topics.key_snapshot import OVER_MANY, KeyBudget, KeySnapshot
 from broker.view_topics.member_view import MemberView
 from broker.view_topics.view_partition import ViewPartition
 
 if TYPE_CHECKING:
-    from broker.coordinators.groups import Groups
     from broker.storage.partition import Partition
 
 VIEWS_MAX: Final = 10_000
@@ -33,10 +31,11 @@ Key = tuple[str, UUID, int]
 class MemberViews:
     """The partitions that groups with settings for reading have read last."""
 
-    def __init__(self, loop: Loop, groups: Callable[[], Groups]) -> None:
+    def __init__(self, loop: Loop, reads: MemberReads) -> None:
+        """Begin with none; `reads` knows how far groups are."""
         self.budget = KeyBudget()
         self._loop = loop
-        self._groups = groups
+        self._reads = reads
         self._views: OrderedDict[Key, MemberView] = OrderedDict()
 
     def __len__(self) -> int:
@@ -49,7 +48,7 @@ class MemberViews:
             return None
         view = self._view(partition, read)
         if settings.begins_with_snapshot:
-            self._follow(view, read.group_id, offset)
+            self._follow(view, read, offset)
         if view.snapshot is None and not (settings.excludes or settings.packs_changes):
             return None
         return view
@@ -71,7 +70,7 @@ class MemberViews:
         if view is not None and view.snapshot is not None:
             view.snapshot.close()
 
-    def _follow(self, view: MemberView, group_id: str, offset: int) -> None:
+    def _follow(self, view: MemberView, read: GroupRead, offset: int) -> None:
         """Begin or end the snapshot that the group reads, as its offset says."""
         partition, snapshot = view.partition, view.snapshot
         start = partition.log_start
@@ -82,8 +81,8 @@ class MemberViews:
             # Retention has deleted what was to be noted.
             snapshot.noted = start
         elif snapshot is None and offset == start and offset < view.high_watermark:
-            committed = self._groups().committed(group_id, partition.topic.name, partition.index)
-            if committed is None or committed.offset <= start:
+            committed = self._reads.position(read, partition)
+            if committed is None or committed <= start:
                 view.snapshot = KeySnapshot(
                     start, view.high_watermark, self.budget, over_many=_shows_many(partition)
                 )

@@ -179,6 +179,7 @@ APIS: dict[int, Api] = {
         Api(ApiKey.KAWAL_LEDGERS, "0"),
         Api(ApiKey.KAWAL_POLLS, "0"),
         Api(ApiKey.KAWAL_PROGRESS, "0"),
+        Api(ApiKey.KAWAL_READS, "0"),
     )
 }
 
@@ -195,6 +196,7 @@ OF_NODES: Final = frozenset(
         ApiKey.KAWAL_LEDGERS,
         ApiKey.KAWAL_POLLS,
         ApiKey.KAWAL_PROGRESS,
+        ApiKey.KAWAL_READS,
     }
 )
 """The APIs that are served to the other nodes of the cluster alone, and never advertised."""

@@ -144,8 +144,14 @@ def _freed_topics(topics: list[FetchTopic] | list[ForgottenTopic]) -> Iterator[N
 def _answer(
     broker: Broker, call: Call[FetchRequest], plan: FetchPlan
 ) -> FetchResponse | Parked | WaitingSteps:
-    if broker.member_reads.is_used and broker.member_reads.is_loading():
-        return _answer_when_loaded(broker, call, plan)
+    if broker.member_reads.is_used and broker.member_reads.is_unknown(call):
+        return _answer_when_known(broker, call, plan)
+    return _answer_known(broker, call, plan)
+
+
+def _answer_known(
+    broker: Broker, call: Call[FetchRequest], plan: FetchPlan
+) -> FetchResponse | Parked | WaitingSteps:
     request = call.request
     _note_fetch(broker, call, plan)
     if len(plan.items) > ITEMS_PER_SLICE or call.weight_bytes > SMALL_BYTES:
@@ -164,14 +170,11 @@ def _answer(
     return PARKED
 
 
-def _answer_when_loaded(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> WaitingSteps:
+def _answer_when_known(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> WaitingSteps:
     """Answer when it is known which groups the client is a member of; without records if that takes long."""
-    deadline_ms = call.received_ms + call.request.max_wait_ms
-    while broker.member_reads.is_loading():
-        if broker.clock.turn_ms > deadline_ms:
-            return (yield from _without_records(broker, call, plan))
-        yield None
-    answer = _answer(broker, call, plan)
+    if not (yield from broker.member_reads.learn(call, call.received_ms + call.request.max_wait_ms)):
+        return (yield from _without_records(broker, call, plan))
+    answer = _answer_known(broker, call, plan)
     return (yield from answer) if isinstance(answer, Generator) else answer
 
 

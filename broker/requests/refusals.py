@@ -313,4 +313,5 @@ _REFUSALS: Final[dict[ApiKey, Refusal]] = {
     ApiKey.KAWAL_LEDGERS: _with(partitions=list),
     ApiKey.KAWAL_POLLS: _with(ages_ms=list),
     ApiKey.KAWAL_PROGRESS: _with(groups=list, progress=list),
+    ApiKey.KAWAL_READS: _with(clients=list),
 }

@@ -239,5 +239,6 @@ ACCESS: Final[dict[int, tuple[Check, ...]]] = {
     ApiKey.KAWAL_LEDGERS: (),
     ApiKey.KAWAL_POLLS: (),
     ApiKey.KAWAL_PROGRESS: (),
+    ApiKey.KAWAL_READS: (),
 }
 """The checks of every API that is served, by its key."""

@@ -94,6 +94,7 @@ DECLARED: Final = (
     ApiKey.KAWAL_LEDGERS,
     ApiKey.KAWAL_POLLS,
     ApiKey.KAWAL_PROGRESS,
+    ApiKey.KAWAL_READS,
     ApiKey.KAWAL_QUEUES,
     ApiKey.KAWAL_QUEUE_CHANGES,
 )

@@ -15,6 +15,7 @@ from broker.catalogue.nodes import Nodes
 from broker.config.config import config_of
 from broker.config.group_keys import GROUP_KEYS
 from broker.config.kawal_topic_keys import COLUMNS_KEY
+from broker.config.queue_keys import MEMBER_RECORDS
 from broker.config.several_nodes import (
     GROUPS,
     SPLITS,
@@ -173,7 +174,7 @@ def test_what_one_node_has_made_keeps_several_from_starting() -> None:
         start_with_two(gateway)
     gateway = Gateway()
     gateway.broker.metadata_log.append(
-        GroupConfigs(group="slow", configs={"kawal.min.poll.rows": "5"}), gateway.now_ms
+        GroupConfigs(group="slow", configs={MEMBER_RECORDS: "5"}), gateway.now_ms
     )
     with pytest.raises(StoreError, match="group 'slow' cannot be served by several nodes"):
         start_with_two(gateway)
