@@ -27,7 +27,7 @@ class TopicProgress:
     offsets: list[int] = wire(ArrayOf(Int64))
 
 
-@message(api=ApiKey.KAWAL_PROGRESS, versions="0", flexible="0+")
+@message(api=ApiKey.KAWAL_PROGRESS, versions="0", flexible="0+", hot=True)
 class KawalProgressRequest:
     """A request for what has changed of groups that hold records, after a number that the node gave.
 
@@ -43,7 +43,7 @@ class KawalProgressRequest:
     after: int = wire(Int64, default=0)
 
 
-@message(api=ApiKey.KAWAL_PROGRESS, versions="0", flexible="0+")
+@message(api=ApiKey.KAWAL_PROGRESS, versions="0", flexible="0+", hot=True)
 class KawalProgressResponse:
     """The first changes, oldest first, and the number from which to go on.
 

@@ -47,7 +47,7 @@ class ClientReads:
     groups: list[GroupPlaces] = wire(ArrayOf(GroupPlaces))
 
 
-@message(api=ApiKey.KAWAL_READS, versions="0", flexible="0+")
+@message(api=ApiKey.KAWAL_READS, versions="0", flexible="0+", hot=True)
 class KawalReadsRequest:
     """A request for the groups of some clients, and whether groups have changed at all.
 
@@ -61,7 +61,7 @@ class KawalReadsRequest:
     clients: list[AskedClient] = wire(ArrayOf(AskedClient))
 
 
-@message(api=ApiKey.KAWAL_READS, versions="0", flexible="0+")
+@message(api=ApiKey.KAWAL_READS, versions="0", flexible="0+", hot=True)
 class KawalReadsResponse:
     """The groups of each client, in their order.
 
