@@ -33,7 +33,7 @@ class FollowedLog(MetadataLog):
 
     @property
     def known_version(self) -> int:
-        """The version below which every record counts here."""
+        """The version below which every record of the controller's counts here."""
         return self.version
 
     def reached(self, version: int) -> None:

@@ -58,6 +58,8 @@ class MetadataLog:
         self._catalogue = catalogue
         self._log = log
         self._meta = vnodes.meta
+        # The version after the last change: other entries, which nodes may learn of late, come after it.
+        self._changed = vnodes.meta.log.next_version
         self._clock = clock
         self._errors = errors
         # Changes that are not durable yet, oldest first.
@@ -96,8 +98,8 @@ class MetadataLog:
 
     @property
     def known_version(self) -> int:
-        """The version below which every record counts here."""
-        return self._meta.log.next_version
+        """The version below which other nodes know all that is known here, once they have come so far."""
+        return self._changed
 
     def append(
         self, record: CatalogueRecord, now_ms: int, *, confirmed: Callable[[], None] | None = None
@@ -117,6 +119,7 @@ class MetadataLog:
                 outcome("failed")
             raise storage_error(error) from error
         self._meta.last_version = version
+        self._changed = version + 1
         change = self._catalogue.plan(record)
         if outcome is not None:
             change = Change(
@@ -138,6 +141,7 @@ class MetadataLog:
                 planned.pop()[1].undo()
             self._catalogue.room.planned_bytes -= sum(self._added.values())
             self._added.clear()
+            self._changed = self._meta.log.next_version
             self.resume()
             return
         version, change, record = planned.popleft()

@@ -25,7 +25,7 @@ start (member_reads.py).
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -120,7 +120,12 @@ class ClusterReads(MemberReads):
             self._remember(identity, reader)
         elif known.is_member and not reader.was_member:
             self._readers[identity] = reader._replace(was_member=True)
-        return bool(self._lacking(_key_of(client), reader.since, known))
+        return bool(self._lacking(_key_of(client), known, self._needed(reader)))
+
+    def _needed(self, reader: Reader) -> dict[int, int]:
+        """Return, for each node, the moment after which a question must have been sent."""
+        since = max(reader.since, self._settled)
+        return {node_id: max(since, node.changed) for node_id, node in self._nodes.items()}
 
     def _remember(self, identity: tuple[int, int], reader: Reader) -> None:
         if len(self._readers) >= READERS_MAX and identity not in self._readers:
@@ -135,20 +140,21 @@ class ClusterReads(MemberReads):
         if not (yield from super().learn(call, until_ms)):
             return False
         client, identity = _client_of(call), _identity_of(call)
-        key = _key_of(client)
-        if identity not in self._readers:
-            self._remember(identity, Reader(next(self._moments), False))
-        since = self._readers[identity].since
+        key, reader = _key_of(client), self._readers.get(identity)
+        if reader is None:
+            reader = Reader(next(self._moments), False)
+            self._remember(identity, reader)
+        # Changes that come after the fetch keep it waiting no longer.
+        needed = self._needed(reader)
         until_ms = max(until_ms, call.received_ms + LEAST_WAIT_MS)
-        told: Latch[None] = Latch()
-        while lacking := self._lacking(key, since, known := self._known(client)):
+        while lacking := self._lacking(key, known := self._known(client), needed):
             if self._loop.clock.turn_ms >= until_ms:
                 return False
-            told = Latch()
+            told: Latch[None] = Latch()
             self._waiting.setdefault(key, []).append(told)
             try:
-                for node in lacking:
-                    node.ask(key, since=since, every=known.is_member)
+                for node_id in lacking:
+                    self._nodes[node_id].ask(key, since=needed[node_id], every=known.is_member)
                 yield from told.wait(self._loop.timers, until_ms)
             finally:
                 self._waits_no_more(key, told)
@@ -160,22 +166,20 @@ class ClusterReads(MemberReads):
         if not waiting:
             del self._waiting[key]
 
-    def _lacking(self, key: Key, since: int, known: Known) -> list[NodeReads]:
-        """Return the nodes that must tell of a client and have not, since a moment."""
+    def _lacking(self, key: Key, known: Known, needed: Mapping[int, int]) -> list[int]:
+        """Return the nodes that must tell of a client and have not, since a moment for each."""
         told = self._told.get(key) or {}
-        lacking: list[NodeReads] = []
+        lacking: list[int] = []
         for node_id, node in self._nodes.items():
             decides = node_id in self._deciding
             if not (decides or known.is_member):
                 continue
             found = told.get(node_id)
             is_told = (
-                found is not None
-                and found.moment >= max(since, node.changed, self._settled)
-                and (found.every or not known.is_member)
+                found is not None and found.moment >= needed[node_id] and (found.every or not known.is_member)
             )
             if not is_told and node.silent_ms <= (LOAD_WAIT_MS if decides else ALONE_MS):
-                lacking.append(node)
+                lacking.append(node_id)
         return lacking
 
     def _names_others(self, known: Known, request: FetchRequest) -> bool:

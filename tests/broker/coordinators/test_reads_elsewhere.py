@@ -221,6 +221,46 @@ def test_after_half_a_minute_of_silence_fetches_go_on_without_the_settings(
     assert later(nodes, reader) == OWN
 
 
+def test_a_change_at_one_coordinator_makes_nothing_wait_for_another_that_is_silent() -> None:
+    nodes = Reading(3)
+    names = [f"h{number}" for number in range(99)]
+    other = next(
+        name for name in names if nodes.coordinator_of(name) not in (nodes.leader, nodes.coordinator)
+    )
+    for group in ("g", other):
+        nodes.configure(group, consume_excluded="true")
+    nodes.join()
+    reader = nodes.reader()
+    assert later(nodes, reader) == OWN
+    nodes.hung.add(nodes.coordinator)
+    nodes.join("o", "10.0.0.7", other)
+    nodes.advance(2 * LOOK_MS)
+    assert later(nodes, reader) == OWN
+    nodes.wake(nodes.coordinator)
+
+
+def test_a_fetch_does_not_wait_for_the_end_of_changes() -> None:
+    nodes = Reading()
+    nodes.configure(consume_excluded="true")
+    nodes.join()
+    reads = nodes[nodes.leader].broker.member_reads
+    assert isinstance(reads, ClusterReads)
+    client = nodes.reader()
+    client.send(fetching({("t", nodes.index): 0}, max_wait_ms=500), 12)
+    node = reads._nodes[nodes[nodes.coordinator].broker.nodes.own_id]
+    # Each answer says that groups have changed once more.
+    taken = node._take
+
+    def take(*told: Any) -> None:
+        taken(*told)
+        node.changed = next(reads._moments)
+
+    node._take = take
+    nodes.settle()
+    (answer,) = client.answers()
+    assert values(fetched(answer)["t", nodes.index].records) == OWN
+
+
 def test_a_leader_that_has_started_again_asks_anew() -> None:
     nodes = Reading(3)
     nodes.configure(consume_excluded="true")
