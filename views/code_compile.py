@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import struct
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -50,21 +50,29 @@ _NAMES: Final[dict[str, Any]] = {
     "read_varint": read_varint,
 }
 _PLACEHOLDERS: Final = ("PREDICATE", "VALUE")
+Made = TypeVar("Made")
 _Places = list[tuple[ast.Name, Callable[[ast.expr], None]]]
 
 
 def compile_function(
     source: str, codes: dict[str, ast.expr], scope: dict[str, Any], function: str
 ) -> Callable[..., Any]:
-    """Compile one of our texts with `codes` in place of their names, and return its function."""
-    tree, places = _parsed(source)
+    """Compile one of our texts with `codes` in place of their names, and return its function.
+
+    Several threads may do so at once: none sees a tree in which another has put its expressions.
+    """
+    try:
+        tree, places = _trees.pop(source)
+    except KeyError:
+        tree, places = _parsed(source)
     for placeholder, put in places:
         put(ast.fix_missing_locations(ast.copy_location(codes[placeholder.id], placeholder)))
     try:
-        code = compile(tree, f"<{function} of a view>", "exec")
+        code = undisturbed(lambda: compile(tree, f"<{function} of a view>", "exec"))
     finally:
         for placeholder, put in places:
             put(placeholder)
+    _keep(source, (tree, places))
     names = _NAMES | scope
     # The tree has been built from checked expressions: no text of the statement gets here.
     exec(code, names)  # noqa: S102
@@ -72,12 +80,40 @@ def compile_function(
     return made
 
 
-# Parsing takes nearly half of the compile time, and views are often alike; 0.2 MB each.
-@lru_cache(maxsize=2)
+TREES_MAX: Final = 2
+"""Parsing takes nearly half of the compile time, and views are often alike; 0.2 MB each."""
+
+_trees: Final[dict[str, tuple[ast.Module, _Places]]] = {}
+"""The trees of texts that were used last and are in no use now: whatever uses one takes it out."""
+
+
+def _keep(source: str, parsed: tuple[ast.Module, _Places]) -> None:
+    _trees[source] = parsed
+    for oldest in list(_trees)[:-TREES_MAX]:
+        _trees.pop(oldest, None)
+
+
 def _parsed(source: str) -> tuple[ast.Module, _Places]:
     """Return the tree of a text, and its placeholders, each with what puts an expression in its place."""
-    tree = ast.parse(source)
+    tree = undisturbed(lambda: ast.parse(source))
     return tree, list(_places(tree.body))
+
+
+TRIES_MAX: Final = 100
+
+
+def undisturbed(work: Callable[[], Made]) -> Made:
+    """Do work on trees, again if another thread has disturbed it.
+
+    Up to 3.12, CPython counts for all threads together how deep it is in the conversion of a tree, and raises
+    a SystemError at its end if that has changed ("recursion depth mismatch").  Source: CPython's gh-106905.
+    """
+    for _ in range(TRIES_MAX):
+        try:
+            return work()
+        except SystemError:
+            continue
+    return work()
 
 
 def _places(statements: list[ast.stmt]) -> Iterator[tuple[ast.Name, Callable[[ast.expr], None]]]:
