@@ -30,6 +30,8 @@ LONG_PASS_WEIGHT: Final = 100
 PROGRAM_STEPS: Final = 2
 """The steps of a pattern's program that count as a pass through a text: at worst each takes 8 ns."""
 FRAMED_WEIGHT: Final = 50
+TAGS_WEIGHT: Final = 10
+"""A record may have other tags than its key had: learning them takes 5 to 10 µs."""
 _TEXTS: Final = (ValueKind.STRING, ValueKind.JSON)
 # As in `text_growth`.
 _WITHOUT_PASSES: Final = ("case", "coalesce", "is_null")
@@ -82,8 +84,8 @@ class Plan:
         """The work for each record: 1 for each expression, many for each pass through a long text."""
         roots = self._roots
         decoding = FRAMED_WEIGHT if self.framed else 0
-        matching = self.program_size // PROGRAM_STEPS
-        return decoding + matching + sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
+        more = self.program_size // PROGRAM_STEPS + TAGS_WEIGHT * ("tags" in self.needs)
+        return decoding + more + sum(root.size for root in roots) + LONG_PASS_WEIGHT * long_passes(roots)
 
     @property
     def _roots(self) -> list[Expression]:

@@ -212,7 +212,7 @@ class TagHistory:
     def alike(self, tags: Tags) -> Tags:
         """Return the same tags, as one dictionary for all keys that have them while they are few."""
         # 0.0 and -0.0 are equal but not the same.
-        if any(type(value) is float for value in tags.values()) or text_bytes(tags) > ALIKE_BYTES_MAX:
+        if text_bytes(tags) > ALIKE_BYTES_MAX or float in map(type, tags.values()):
             return tags
         key = tuple(tags.items())
         found = self._alike.get(key)
