@@ -44,6 +44,9 @@ from protocol.messages.consumer_group_heartbeat import (
 UNCHANGED_MS = -1
 """A rebalance timeout that was not sent."""
 
+NAMES_MAX: Final = 20_000
+"""The topics that a member may name: they are one record, and each change of a topic looks at all of them."""
+
 OUTDATED_MAX: Final = 3
 """The steps that may be worked out in vain; the next one is taken at once, as its group may always change."""
 
@@ -88,6 +91,10 @@ def check_request(context: Context, request: ConsumerGroupHeartbeatRequest, vers
     ):
         if value is not None and not value.strip():
             raise InvalidRequest(f"{name} can't be empty.")
+    if len(request.subscribed_topic_names or ()) > NAMES_MAX:
+        raise InvalidRequest(
+            f"SubscribedTopicNames may have at most {NAMES_MAX} names; use a regular expression."
+        )
     if epoch == JOINING_EPOCH:
         _check_join(request)
     elif epoch == AWAY_EPOCH and request.instance_id is None:

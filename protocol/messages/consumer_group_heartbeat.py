@@ -16,7 +16,7 @@ class TopicPartitions:
     partitions: list[int] = wire(ArrayOf(Int32))
 
 
-@message(api=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+", hot=True)
+@message(api=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+", hot=True, elements_max=50_000)
 class ConsumerGroupHeartbeatRequest:
     """A request to join, stay in or leave a group, with the partitions held; null means unchanged.
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from groups.config import GroupSettings
+from groups.consumer_heartbeat import NAMES_MAX
 from protocol.error_codes import ErrorCode
 from tests.groups.consumers import epoch_of, group_of, held, settle, two_members
 from tests.groups.driver import Driver
@@ -363,3 +364,14 @@ def test_a_heartbeat_that_changes_nothing_looks_at_none_of_the_members_partition
     current["m"] = replace(current["m"], assigned={topic.topic_id: Untouched({0: epoch})})
     answer = driver.beat("g", "m", epoch)
     assert (answer.error, given(answer)) == (ErrorCode.NONE, None)
+
+
+def test_a_member_may_own_more_partitions_than_it_may_name_topics(driver: Driver) -> None:
+    topic = driver.create_topic("wide", 30_000)
+    driver.join_consumer("g", "a", "wide")
+    driver.advance(2_000)
+    answer = driver.beat("g", "a", group_of(driver).epoch, owned={topic.topic_id: list(range(30_000))})
+    assert answer.error == ErrorCode.NONE
+    refused = driver.join_consumer("h", "b", *(f"t{number}" for number in range(NAMES_MAX + 1)))
+    assert refused.error == ErrorCode.INVALID_REQUEST
+    assert "at most 20000 names" in (refused.value.error_message or "")
