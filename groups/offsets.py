@@ -212,9 +212,13 @@ class OffsetTable:
 
     def doom(self, topic: str, group_ids: Iterable[str] | None = None) -> None:
         """Have `hide_some` hide what groups have, and may come to have, in a topic that was deleted."""
-        doomed = dict.fromkeys(self._readers.get(topic, ()) if group_ids is None else group_ids)
-        if doomed:
-            self._doomed[topic] = self._doomed.get(topic, {}) | doomed
+        readers = self._readers.get(topic, {})
+        # A copy of a dictionary as it is: of 100,000 groups it takes 1 ms, a new one 10.
+        doomed = readers.copy() if group_ids is None else dict.fromkeys(group_ids)
+        if doomed and topic in self._doomed:
+            self._doomed[topic].update(doomed)
+        elif doomed:
+            self._doomed[topic] = doomed
 
     @property
     def has_doomed(self) -> bool:
@@ -230,21 +234,23 @@ class OffsetTable:
             if not self._doomed:
                 return
             topic, groups = next(iter(self._doomed.items()))
-            group_id = next(iter(groups))
-            self._hide(group_id, topic, takes=is_loaded(group_id))
+            # The last one: to find its first key, a dictionary passes all that were deleted before.
+            group_id, _ = groups.popitem()
+            if not groups:
+                del self._doomed[topic]
+            if is_loaded(group_id):
+                self._hide(group_id, topic)
 
     def hide_before(self, key: OffsetKey) -> None:
         """Hide what a group has of a deleted topic before it reads or writes offsets of another of that name."""
-        if key.group_id in self._doomed.get(key.topic, ()):
-            self._hide(key.group_id, key.topic, takes=True)
+        groups = self._doomed.get(key.topic)
+        if groups is not None and key.group_id in groups:
+            del groups[key.group_id]
+            if not groups:
+                del self._doomed[key.topic]
+            self._hide(key.group_id, key.topic)
 
-    def _hide(self, group_id: str, topic: str, *, takes: bool) -> None:
-        doomed = self._doomed[topic]
-        del doomed[group_id]
-        if not doomed:
-            del self._doomed[topic]
-        if not takes:
-            return
+    def _hide(self, group_id: str, topic: str) -> None:
         topics = self._groups.get(group_id)
         values = None if topics is None else topics.pop(topic, None)
         if topics is not None and not topics:
