@@ -10,13 +10,14 @@ import pytest
 
 from broker.coordinators.member_reads import LOAD_WAIT_MS
 from broker.coordinators.reads_elsewhere import LOOK_MS, ClusterReads
+from protocol.messages.fetch import ForgottenTopic
 from tests.broker.coordinators.reading_nodes import ALL, MIXED, Reading
 from tests.broker.gateway import Client
 from tests.broker.group_reads import records, seen
 from tests.broker.groups import commit, joining, syncing
 from tests.broker.kit import fetched, fetching, send, values
 
-Nodes = Reading
+OWN, EVERY = [b"own", b"own too"], [b"own", b"restored", b"own too"]
 
 
 @pytest.fixture(params=[False, True], ids=["workers", "nodes"])
@@ -87,6 +88,32 @@ def test_a_member_that_was_lost_and_is_back_is_known_at_once_on_its_old_connecti
     assert nodes.seen(reader) == ALL
     assert len(nodes.join()) == len(given)
     assert nodes.seen(reader) == MIXED
+
+
+def test_a_session_is_its_groups_without_a_question_until_a_partition_is_named_again(nodes: Reading) -> None:
+    nodes.join()
+    reader, place = nodes.reader(), ("t", nodes.index)
+    other = next(index for index in range(4) if index != place[1] and nodes.leader_of(index) == nodes.leader)
+    answer = reader.call(fetching({place: 0, ("t", other): 3}, session=(0, 0)), 12)
+    session = answer.session_id
+    assert session
+    assert values(fetched(answer)[place].records) == OWN
+    before = len(nodes.questions)
+    assert fetched(reader.call(fetching({place: 3}, session=(session, 1)), 12)) == {}
+    data = records((b"d", b"restored"), (b"e", b"mine"), restored=[0])
+    assert send(nodes[nodes.leader].client(), "t", data, nodes.index).error_code == 0
+    answer = reader.call(fetching({}, session=(session, 2)), 12)
+    assert values(fetched(answer)[place].records) == [b"mine"]
+    assert len(nodes.questions) == before
+    # Lost and given back: the partition is taken out of the session, and named when it is put in again.
+    assert nodes.beat(-1).error_code == 0
+    nodes.advance(2 * LOOK_MS)
+    request = fetching({}, session=(session, 3))
+    request.forgotten_topics_data = [ForgottenTopic(topic="t", partitions=[nodes.index])]
+    assert reader.call(request, 12).error_code == 0
+    nodes.join()
+    answer = reader.call(fetching({place: 0}, session=(session, 4)), 12)
+    assert values(fetched(answer)[place].records) == [*OWN, b"mine"]
 
 
 def test_a_client_that_has_read_before_it_joined_is_known_on_a_new_connection_at_once(
@@ -169,9 +196,6 @@ def later(nodes: Reading, client: Client) -> list[bytes]:
     found: Any = fetched(answer)["t", nodes.index]
     assert found.error_code == 0
     return values(found.records)
-
-
-OWN, EVERY = [b"own", b"own too"], [b"own", b"restored", b"own too"]
 
 
 @MISHAPS
