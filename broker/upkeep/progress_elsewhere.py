@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator
 from functools import partial
+from sys import intern
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.topics import OFFSETS_TOPIC
@@ -58,7 +59,8 @@ class ToldProgress:
         for group in answer.groups:
             self.topics[group.group_id] = set(group.topics)
         for told in answer.progress:
-            offsets = self.offsets.setdefault((told.group_id, told.topic), {})
+            # The same group comes with many topics, each time with its name.
+            offsets = self.offsets.setdefault((intern(told.group_id), told.topic), {})
             for partition, offset in zip(told.partitions, told.offsets, strict=True):
                 if offset == NO_OFFSET:
                     offsets.pop(partition, None)

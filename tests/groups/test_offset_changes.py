@@ -82,6 +82,17 @@ def test_a_group_that_reads_many_topics_weighs_as_much() -> None:
     assert changes.after(0).has_more
 
 
+def test_long_names_are_kept_once_and_make_answers_shorter() -> None:
+    changes = OffsetChanges()
+    for index in range(20):
+        # As from records: equal names, each an object of its own.
+        changes.note(OffsetKey("".join(["g"] * 30_000), "".join(["t"] * 200), index))
+    keys = [key for chunk in changes._chunks.values() for key in chunk] + [*changes._chunk_of]
+    assert len({id(key.group_id) for key in keys if isinstance(key, OffsetKey)}) == 1
+    assert len({id(key.topic) for key in keys if isinstance(key, OffsetKey)}) == 1
+    assert len(changes.after(0).changes) < 10
+
+
 def test_memory_follows_the_changes_and_counts_with_the_offsets() -> None:
     table = watched("g")
     table.replay(key(0), value(1))
