@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.asking import known_here
 from broker.catalogue.topics import OFFSETS_TOPIC
+
+# Imported on the loop, the coordinator would take 100 ms of a turn.
+from broker.coordinators.groups import Groups as Groups
 from broker.coordinators.own_progress import OwnProgress
 from broker.handlers.envelope import not_served
 from broker.loop.call import Call, Parked
