@@ -19,9 +19,11 @@ from groups.offsets import NO_EXPIRY, Committed, read_committed
 from groups.record_keys import OffsetKey
 from groups.states import GroupState
 from groups.timers import TimerKey
+from groups.wide_deletion import DELETED_AT_ONCE, WideDeletion, offsets_of
+from protocol.error_codes import ErrorCode
 
-SLICE_OFFSETS = 5_000
-"""Offsets checked in one step: some 10 ms."""
+SLICE_OFFSETS = 1_000
+"""Offsets checked in one step: some 4 ms."""
 PAUSE_MS = 10
 """The pause between two slices."""
 MINUTE_MS = 60_000
@@ -73,6 +75,9 @@ def _clean(context: Context, group_id: str) -> int:
         return 0
     if context.config.offsets_retention_minutes is None and not context.offsets.expiring:
         return 0
+    if count > DELETED_AT_ONCE:
+        _expire_wide(context, group_id)
+        return 1
     expired = _expired(context, group_id, group)
     if len(expired) == count and (group is None or _is_empty(group)) and not context.staged.holds(group_id):
         _delete(context, group_id)
@@ -82,6 +87,43 @@ def _clean(context: Context, group_id: str) -> int:
                 changes.offset(key, None)
             changes.commit(nothing, nobody)
     return count
+
+
+def _expire_wide(context: Context, group_id: str) -> None:
+    """Delete what has expired of very many offsets, some at a time; the next search finds an empty group."""
+    if any(deletion.group_id == group_id for deletion in context.wide_deletions):
+        return
+    wanted = _Expiry(context, group_id).is_over
+    keys = offsets_of(context, group_id)
+    WideDeletion(context, group_id, keys, wanted=wanted, done=ignore).step(context.now_ms)
+
+
+class _Expiry:
+    """The decisions about the offsets of a group, by what it is in each step."""
+
+    def __init__(self, context: Context, group_id: str) -> None:
+        self._context = context
+        self._group_id = group_id
+        self._now_ms = -1
+        self._used: frozenset[str] | None = None
+        self._since_ms = -1
+
+    def is_over(self, key: OffsetKey) -> bool:
+        """Whether an offset has expired.  Raises: GroupError, when the group is not served here any more."""
+        context = self._context
+        if self._now_ms != context.now_ms:
+            self._now_ms = context.now_ms
+            context.check_loaded(self._group_id)
+            group = context.groups.get(self._group_id)
+            self._used, self._since_ms = _used_topics(group), _since_ms(group)
+        if self._used is None or key.topic in self._used or context.staged.is_staged(key):
+            return False
+        value = context.offsets.newest(key)
+        return value is not None and _is_expired(context, read_committed(value), self._since_ms)
+
+
+def ignore(_code: ErrorCode) -> None:
+    """Take no notice of the outcome: the next search finds what is left."""
 
 
 def _delete(context: Context, group_id: str) -> None:
@@ -109,10 +151,7 @@ def _expired(context: Context, group_id: str, group: ClassicGroup | ConsumerGrou
     used = _used_topics(group)
     if used is None:
         return []
-    # If the group had members, its own time counts: its offsets age together.
-    since_ms = -1
-    if isinstance(group, ClassicGroup) and group.protocol_type and group.state == GroupState.EMPTY:
-        since_ms = group.since_ms
+    since_ms = _since_ms(group)
     return [
         key
         for key, value in context.offsets.iterate(group_id)
@@ -120,6 +159,13 @@ def _expired(context: Context, group_id: str, group: ClassicGroup | ConsumerGrou
         and not context.staged.is_staged(key)
         and _is_expired(context, read_committed(value), since_ms)
     ]
+
+
+def _since_ms(group: ClassicGroup | ConsumerGroup | None) -> int:
+    """Return the moment from which all offsets age together: if the group had members, its own; else -1."""
+    if isinstance(group, ClassicGroup) and group.protocol_type and group.state == GroupState.EMPTY:
+        return group.since_ms
+    return -1
 
 
 def _used_topics(group: ClassicGroup | ConsumerGroup | None) -> frozenset[str] | None:

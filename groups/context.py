@@ -36,6 +36,8 @@ from protocol.error_codes import ErrorCode
 if TYPE_CHECKING:
     from random import Random
 
+    from groups.wide_deletion import WideDeletion
+
 Group = ClassicGroup | ConsumerGroup
 
 LOST_CONSUMERS_MAX = 256
@@ -115,6 +117,7 @@ class Context:
         "timers",
         "topics",
         "weight_max",
+        "wide_deletions",
         "withholding",
     )
 
@@ -157,6 +160,7 @@ class Context:
         # What was staged in deleted topics, and whether the deletion of offsets is on its way to the disk.
         self.doomed_staged: deque[StagedKeys] = deque()
         self.forgets = False
+        self.wide_deletions: set[WideDeletion] = set()
         self.loaded: set[int] = set()
         # Those that another node leads; they count as loaded.
         self.elsewhere: Collection[int] = frozenset()

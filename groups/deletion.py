@@ -13,6 +13,7 @@ from groups.downgrade import delete_consumer_group
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NonEmptyGroup
 from groups.record_keys import ClassicGroupKey, OffsetKey
 from groups.states import ANSWERS, Request
+from groups.wide_deletion import WideDeletion, is_wide, offsets_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.offset_delete import (
@@ -67,6 +68,17 @@ def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCod
     if group_id in context.misread and context.partition(group_id) in context.loaded:
         _delete_misread(context, group_id, done)
         return
+    _check_deletable(context, group_id)
+    if is_wide(context, group_id):
+        _delete_wide(context, group_id, done)
+        return
+    with Changes(context, group_id) as changes:
+        delete_all(context, changes, group_id)
+        changes.commit(lambda: done(group_id, ErrorCode.NONE), lambda code: done(group_id, code))
+
+
+def _check_deletable(context: Context, group_id: str) -> None:
+    """Check that a group exists and has no members.  Raises: GroupError."""
     context.check_loaded(group_id)
     group = context.groups.get(group_id)
     if not context.exists(group_id):
@@ -75,9 +87,29 @@ def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCod
         raise NonEmptyGroup
     if isinstance(group, ClassicGroup) and ANSWERS[group.state][Request.DELETE] == ErrorCode.NON_EMPTY_GROUP:
         raise NonEmptyGroup
-    with Changes(context, group_id) as changes:
-        delete_all(context, changes, group_id)
-        changes.commit(lambda: done(group_id, ErrorCode.NONE), lambda code: done(group_id, code))
+
+
+def _delete_wide(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
+    """Delete the offsets some at a time, and the group with what has come meanwhile, if it may be."""
+
+    def wanted(key: OffsetKey) -> bool:
+        _check_deletable(context, group_id)
+        return context.offsets.newest(key) is not None or context.staged.is_staged(key)
+
+    def shrunk(code: ErrorCode) -> None:
+        if code:
+            done(group_id, code)
+        elif not context.exists(group_id):
+            # It was nothing but its offsets.
+            done(group_id, ErrorCode.NONE)
+        else:
+            try:
+                _delete_group(context, group_id, done)
+            except GroupError as error:
+                done(group_id, error.code)
+
+    offsets = offsets_of(context, group_id)
+    WideDeletion(context, group_id, offsets, wanted=wanted, done=shrunk).step(context.now_ms)
 
 
 def _delete_misread(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:

@@ -46,6 +46,8 @@ def discard_groups(context: Context) -> Steps:
         if answered >= ANSWERED_PER_STEP:
             answered = 0
             yield
+    for deletion in tuple(context.wide_deletions):
+        deletion.end(ErrorCode.NOT_COORDINATOR)
     yield from emptied(*context.timers.tables(), *context.offsets.tables(), *context.staged.tables())
 
 

@@ -242,7 +242,7 @@ class OffsetTable:
                 self._hide(group_id, topic)
 
     def hide_before(self, key: OffsetKey) -> None:
-        """Hide what a group has of a deleted topic before it reads or writes offsets of another of that name."""
+        """Hide what a group has of a deleted topic before it uses offsets of another of that name."""
         groups = self._doomed.get(key.topic)
         if groups is not None and key.group_id in groups:
             del groups[key.group_id]

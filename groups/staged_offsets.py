@@ -261,6 +261,10 @@ class StagedOffsets:
             return sorted(found)
         return sorted(key for key in self._index.of_group(group_id) if topic in (None, key.topic))
 
+    def each_of_group(self, group_id: str) -> Iterator[OffsetKey]:
+        """Yield the staged partitions of one group as they are now, in any order."""
+        return iter(tuple(self._index.of_group(group_id)))
+
     def tables(self) -> Iterator[dict[Any, Any]]:
         """Yield what holds all this, to be emptied when it is of no use any more."""
         yield from (self._open, self._closed, self._by_key, self._ending)

@@ -1,7 +1,9 @@
 """DeleteGroups: v0-2.
 
 Behaviour: deletes empty groups and their offsets; answers when that is durable.
-Differences from Apache Kafka: those of the coordinator, in groups/coordinator.py and docs/groups.md.
+Differences from Apache Kafka: the offsets of a group that has more than 200 are deleted 50 at a time: after a
+crash, or an error as a member has joined, a part of them may be gone.  Others are those of the
+coordinator, in groups/coordinator.py and docs/groups.md.
 Version notes: v2 flexible.
 """
 
