@@ -183,6 +183,8 @@ class WideGateway(Gateway):
         if kind is schema.Bool:
             return False
         assert isinstance(kind, Fixed)
+        if name in PARTITION_FIELDS and not how.deep:
+            return 0  # of each topic the only one
         if name in PARTITION_FIELDS:
             return number if kind.size_bytes > 1 else number % 128
         return NUMBERS.get(name, default if isinstance(default, int | float) else 0)
