@@ -76,7 +76,8 @@ def compile_function(
     names = _NAMES | scope
     # The tree has been built from checked expressions: no text of the statement gets here.
     exec(code, names)  # noqa: S102
-    made: Callable[..., Any] = names[function]
+    # Taken out, or it and its names would refer to each other, and stay without any other reference.
+    made: Callable[..., Any] = names.pop(function)
     return made
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -20,6 +21,7 @@ from views.code_compile import compile_function
 from views.code_expressions import Coder, constant, name
 from views.code_scan import row_scan_source, scan_source
 from views.column_types import INT64_MAX, INT64_MIN, Kind, Type
+from views.compiled_size import compiled_bytes
 from views.expressions import Expression
 from views.plan import Plan
 from views.runtime_json import NULL_TEXT
@@ -38,7 +40,11 @@ SLOW_STEPS: Final = 1_250_000
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A compiled plan; it has no state, and can be used for any number of partitions."""
+    """A compiled plan; it has no state, and can be used for any number of partitions.
+
+    It is freed with the last reference to it, without a collection, but for the types of its rows
+    (`row_type`).
+    """
 
     plan: Plan
     scan: Callable[..., None] | None
@@ -48,6 +54,10 @@ class Evaluator:
     """The most records that may be evaluated before a clock has told how long one takes."""
     program_size: int = 0
     """The steps of the programs of all patterns, each of which may take 8 ns for each byte."""
+    size_bytes: int = 0
+    """The memory that it takes, about, with its plan and all that is made of it."""
+    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What is compiled of the plan when it is first needed, such as the judge of unfit records."""
 
     def may_be_slow(self, size_bytes: int) -> bool:
         """Whether patterns may take long for records of so many bytes together."""
@@ -66,12 +76,35 @@ def build_evaluator(plan: Plan) -> Evaluator:
         if plan.is_identity
         else LoopCompiler(plan).build("scan", partial(scan_source, record_bytes_max=plan.record_bytes_max))
     )
-    return Evaluator(plan, scan, plan.record_bytes_max, first_records(plan.weight), plan.program_size)
+    return Evaluator(
+        plan,
+        scan,
+        plan.record_bytes_max,
+        first_records(plan.weight),
+        program_size=plan.program_size,
+        size_bytes=compiled_bytes(plan),
+    )
 
 
 def build_row_scan(plan: Plan) -> Callable[..., int]:
     """Compile `plan` for rows in columns, as `arrow.py` has them; it must not keep everything."""
     return LoopCompiler(plan).build("scan_rows", row_scan_source)
+
+
+_row_types: Final[WeakValueDictionary[Hashable, Any]] = WeakValueDictionary()
+
+
+def row_type(name: str, fields: list[tuple[str, Any, Any]], rename: dict[str, str], kinds: Hashable) -> Any:
+    """Return the struct of these fields, the same one for the same columns of the same `kinds`.
+
+    A type refers to itself and is only freed by a collection, which may never come to it
+    (broker/server/collector.py): views that are compiled again take the type that they had.
+    """
+    key = name, tuple(rename.values()), kinds
+    found = _row_types.get(key)
+    if found is None:
+        found = _row_types[key] = msgspec.defstruct(name, fields, rename=rename, gc=False)
+    return found
 
 
 class LoopCompiler:
@@ -124,7 +157,7 @@ class LoopCompiler:
                 tags.append((column.name, column.type, ast.unparse(code)))
             else:
                 self.sources["column", column.name] = code
-        row = msgspec.defstruct("Row", fields, rename=rename, gc=False)
+        row = row_type("Row", fields, rename, tuple(column.type for column in self.plan.uses))
         self.scope.update(EMPTY=row(), decode=msgspec.json.Decoder(row).decode)
         if tags:
             self._tags(tags)
@@ -173,18 +206,18 @@ class LoopCompiler:
 
     def value(self, coder: Coder) -> ast.expr:
         """Return the code that makes the result, whose members are encoded in order."""
-        fields: list[tuple[str, Any]] = []
+        fields: list[tuple[str, Any, Any]] = []
         rename: dict[str, str] = {}
         values: list[ast.expr] = []
         for at, column in enumerate(self.plan.output or ()):
-            fields.append((f"f{at}", Any))
+            fields.append((f"f{at}", Any, msgspec.NODEFAULT))
             rename[f"f{at}"] = column.name
             values.append(_encodable(coder, column.expression))
         self.scope.update(encode=msgspec.json.Encoder().encode)
         if any(map(_ESCAPED.search, rename.values())):
             # A struct's names cannot be escaped; a dict takes a fifth longer.
             return ast.Dict([constant(member) for member in rename.values()], values)
-        result = msgspec.defstruct("Result", fields, rename=rename, gc=False)
+        result = row_type("Result", fields, rename, None)
         return ast.Call(coder.keep(result), values, [])
 
 

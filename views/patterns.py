@@ -21,6 +21,15 @@ from views.expressions import Expression, literal
 PATTERN_LENGTH_MAX: Final = 512
 # Memory of one compiled pattern; repetitions like (a{1000}){1000} exceed it and are refused.
 _RE2_BYTES_MAX: Final = 512 << 10
+_RE2_BYTES: Final = 3 << 10
+_STEP_BYTES: Final = 16
+# RE2 remembers the states that texts have led to, each a set of steps, up to a part of its memory: 184 KB
+# were seen.  Then it forgets them and begins anew.
+_STATE_BYTES: Final = 1 << 10
+_STATES_BYTES_MAX: Final = 192 << 10
+# The steps of a program that are in each state, or in none that a text can lead to: the begin and the end.
+_STEPS_OF_NO_CHOICE: Final = 6
+_PLAIN: Final = re.compile(r"(\(\?i\))?[\w\s\-/:;,=<>@#%&~!\"'|]*")
 
 
 def like_expression(value: Expression, pattern: Expression, escape: str, ignore_case: bool) -> Expression:
@@ -33,7 +42,9 @@ def like_expression(value: Expression, pattern: Expression, escape: str, ignore_
         return _like_of_pieces(value, pieces, pattern.type)
     expression = "".join(_LIKE_PARTS.get(piece) or re.escape(piece[0]) for piece in pieces)
     compiled = _compile(sign, pattern.value, f"(?s{'i' if ignore_case else ''}){expression}")
-    return Expression("call", BOOL, (value,), value=Pattern(compiled.fullmatch, compiled.programsize))
+    # After `%`, each `_` may or may not have been reached by any character before.
+    states = len(pieces) << pieces.count(_ONE)
+    return Expression("call", BOOL, (value,), value=Pattern(compiled.fullmatch, compiled.programsize, states))
 
 
 def match_expression(value: Expression, pattern: Expression) -> Expression:
@@ -41,7 +52,12 @@ def match_expression(value: Expression, pattern: Expression) -> Expression:
     if (refused := _without_pattern("MATCH", value, pattern)) is not None:
         return refused
     compiled = _compile("MATCH", pattern.value, pattern.value)
-    return Expression("call", BOOL, (value,), value=Pattern(compiled.search, compiled.programsize))
+    if _PLAIN.fullmatch(pattern.value):
+        # Words to be looked for: a state for each beginning of one.
+        states = 1 + len(pattern.value)
+    else:
+        states = 1 << max(0, compiled.programsize - _STEPS_OF_NO_CHOICE)
+    return Expression("call", BOOL, (value,), value=Pattern(compiled.search, compiled.programsize, states))
 
 
 def _without_pattern(sign: str, value: Expression, pattern: Expression) -> Expression | None:
@@ -126,7 +142,10 @@ def _compile(sign: str, shown: str, pattern: str) -> Any:
     options.log_errors = False
     options.never_capture = True
     try:
-        return re2.compile(pattern, options=options)
+        compiled = re2.compile(pattern, options=options)
+        # It would keep the last 128 patterns, with their states.
+        re2.purge()
+        return compiled
     except re2.error as error:
         problem = error.args[0].decode() if isinstance(error.args[0], bytes) else error.args[0]
         raise TypeProblem(f"the pattern {shown[:60]!r} of {sign} is not possible: {problem}") from None
@@ -135,12 +154,16 @@ def _compile(sign: str, shown: str, pattern: str) -> Any:
 class Pattern:
     """A compiled pattern that tells whether a text matches."""
 
-    __slots__ = ("_search", "program_size")
+    __slots__ = ("_search", "bytes_max", "program_size")
 
-    def __init__(self, search: Callable[[bytes], Any], program_size: int) -> None:
+    def __init__(self, search: Callable[[bytes], Any], program_size: int, states: int) -> None:
+        """Make a pattern of so many steps, which may bring RE2 to remember so many states."""
         self._search = search
         self.program_size = program_size
         """The steps of its program, all of which a character may take at worst."""
+        used_bytes = min(states * _STATE_BYTES, _STATES_BYTES_MAX)
+        self.bytes_max = min(_RE2_BYTES + program_size * _STEP_BYTES + used_bytes, _RE2_BYTES_MAX)
+        """The memory that it takes at most, once it has been used."""
 
     def __call__(self, text: str) -> bool:
         """Whether the text matches."""

@@ -23,11 +23,13 @@ from protocol.records import HEADER_BYTES, PREFIX_BYTES, BatchHeader, read_batch
 from views.bounds import EVERYTHING
 from views.code_expressions import Coder
 from views.code_scan import route_source
+from views.columns import Column
 from views.evaluator import LoopCompiler, first_records
 from views.expressions import Expression, OutputColumn
 from views.filtering import DEFAULT_LIMITS, Limits, scan_in_slices, start_scan
 from views.opening import Opened, opened
 from views.plan import Plan
+from views.statement import parse_view
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_AT, _ATTRIBUTES_AT, _COUNT_AT = 8, 21, 57
@@ -47,12 +49,20 @@ class Router:
 
 def build_router(plan: Plan, expression: Expression) -> Router:
     """Compile `expression`, a part of the plan's predicate; takes about 2 ms."""
-    used = {node.value for node in expression.walk() if node.op in ("column", "tag")}
-    uses = tuple(column for column in plan.uses if column.name in used)
-    alone = Plan(plan.statement, uses, None, (OutputColumn("r", expression),), EVERYTHING)
+    alone = Plan(plan.statement, _uses(plan, expression), None, (OutputColumn("r", expression),), EVERYTHING)
     write = partial(route_source, record_bytes_max=alone.record_bytes_max)
     scan = _RouteCompiler(alone).build("scan", write)
     return Router(scan, alone.record_bytes_max, first_records(alone.weight))
+
+
+def routed_plan(plan: Plan, expression: Expression) -> Plan:
+    """Return a plan from which the router of the expression can be built, and nothing else."""
+    return Plan(parse_view("SELECT * FROM topic"), _uses(plan, expression), None, None, EVERYTHING)
+
+
+def _uses(plan: Plan, expression: Expression) -> tuple[Column, ...]:
+    used = {node.value for node in expression.walk() if node.op in ("column", "tag")}
+    return tuple(column for column in plan.uses if column.name in used)
 
 
 class _RouteCompiler(LoopCompiler):

@@ -24,7 +24,7 @@ from views.evaluator import Evaluator
 from views.filtering import DEFAULT_LIMITS, Filtered, Limits, filter_steps, write_header
 from views.opening import Opened, opened
 from views.plan import UnfitPlan
-from views.unfit_judge import FIT_TAGS, Judge, judge_of
+from views.unfit_judge import FIT_TAGS, Judge
 from views.unfit_reasons import UNEXPLAINED, cut
 
 UNFIT_HEADER: Final = "kawal.unfit"
@@ -88,7 +88,7 @@ def unfit_steps(
     )
     if not counted.unfit:
         return counted
-    header, judge = read_batch_header(batch), judge_of(plan)
+    header, judge = read_batch_header(batch), _judge_of(evaluator, plan)
     try:
         body = opened(batch, limits.decompressed_bytes_max) if content is None else content
         if isinstance(body, Malformed):
@@ -105,6 +105,14 @@ def unfit_steps(
         stand_in = _stand_in(judge, header, batch, partition, error, limits)
         made, matched = stand_in, int(stand_in is not None)
     return Filtered(made, counted.scanned, matched, 0, header.last_offset)
+
+
+def _judge_of(evaluator: Evaluator, plan: UnfitPlan) -> Judge:
+    """Return the judge of an evaluator's plan, compiled once: about 3 ms."""
+    found = evaluator.made.get("judge")
+    if found is None:
+        found = evaluator.made["judge"] = Judge(plan)
+    return found
 
 
 class _Taken:

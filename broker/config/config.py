@@ -148,6 +148,7 @@ class Config:
     kawal_tail_cache_bytes: int = _of("kawal.tail.cache.bytes")
     kawal_views_cache_bytes: int = _of("kawal.views.cache.bytes")
     kawal_views_keys_bytes: int = _of("kawal.views.keys.bytes")
+    kawal_views_compiled_bytes: int = _of("kawal.views.compiled.bytes")
     kawal_min_free_bytes: int = _of("kawal.min.free.bytes")
     producer_id_expiration_ms: int = _of("producer.id.expiration.ms")
     kawal_producers_max_bytes: int = _of("kawal.producers.max.bytes")

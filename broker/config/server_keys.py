@@ -21,6 +21,7 @@ from broker.config.request_log_rules import rules_problem
 from broker.config.security_keys import SECURITY_KEYS
 from broker.config.share_keys import SHARE_KEYS
 from broker.config.token_keys import TOKEN_KEYS
+from broker.config.view_keys import VIEW_KEYS
 from broker.config.worker_keys import WORKER_KEYS
 
 BOOLEAN, STRING, INT = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.INT
@@ -195,12 +196,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.tail.cache.bytes", LONG, 64 * MIB,
         "Memory, over all write-ahead logs, for recent records, from which readers at the end are served.",
         minimum=0, unit="bytes"),
-    Key("kawal.views.cache.bytes", LONG, 64 * MIB,
-        "Memory, over all views, for what was found in their sources, so that many readers of a view cost "
-        "one evaluation.", minimum=MIB, unit="bytes", dynamic=True),
-    Key("kawal.views.keys.bytes", LONG, 96 * MIB,
-        "Memory, over all views, for the tags and sub-tables of keys.  Without room, those of the partition "
-        "read longest ago are forgotten, and learned again.", minimum=MIB, unit="bytes", dynamic=True),
+    *VIEW_KEYS,
     Key("kawal.min.free.bytes", LONG, 32 * MIB,
         "Free space below which Produce is answered with KAFKA_STORAGE_ERROR; reading, committing and "
         "deleting go on.", minimum=0, unit="bytes", dynamic=True),

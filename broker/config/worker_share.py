@@ -22,6 +22,7 @@ DIVIDED: Final = (
     "kawal.tail.cache.bytes",
     "kawal.views.cache.bytes",
     "kawal.views.keys.bytes",
+    "kawal.views.compiled.bytes",
     "kawal.producers.max.bytes",
     "kawal.named.producers.max.bytes",
     "kawal.transactions.max.bytes",

@@ -136,8 +136,8 @@ def judge_of_columns(columns: str) -> Judge:
     from views.columns import parse_columns
     from views.plan import UnfitPlan, plan_view
     from views.statement import parse_view
-    from views.unfit_judge import judge_of
+    from views.unfit_judge import Judge
 
     plan = plan_view(parse_view("UNFIT topic"), parse_columns(columns))
     assert isinstance(plan, UnfitPlan)
-    return judge_of(plan)
+    return Judge(plan)

@@ -46,7 +46,12 @@ class OpenedRoom:
 
         def start(resume: Callable[[], None]) -> None:
             resumes.append(resume)
-            self._waiting.append(resume)
+            if self.inside < self.most:
+                # The last one has left while these steps waited for their turn.
+                self.inside += 1
+                resume()
+            else:
+                self._waiting.append(resume)
 
         try:
             yield Until(start, self.enter_all_the_same)

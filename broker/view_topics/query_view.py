@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from broker.errors import RequestError
 from broker.loop.slices import Steps, Until, WaitingSteps, in_pairs, taken_in_threads
 from broker.storage.partition import Counted
 from broker.storage.parts import joined_in_thread
 from broker.view_topics.framed_batches import filtered_framed
 from broker.view_topics.opening import with_opened
 from broker.view_topics.routed_reader import RoutedReader
-from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted
+from broker.view_topics.scanned_view import SCAN_BYTES, ScannedPartition, is_aborted, passed_over
 from broker.view_topics.tag_teaching import teach
 from broker.view_topics.view_cache import Evaluated
 from broker.view_topics.view_compaction import CompactedSource
@@ -28,6 +29,7 @@ from broker.view_topics.view_partition import ViewRead
 from broker.view_topics.view_routing import route_of
 from broker.view_topics.view_slices import SliceBudget
 from broker.view_topics.view_stats import ViewCounters
+from protocol.error_codes import ErrorCode
 from protocol.records import BatchHeader, iter_batches, read_batch_header
 
 if TYPE_CHECKING:
@@ -38,14 +40,10 @@ if TYPE_CHECKING:
     from views.filtering import Filtered
     from views.opening import Opened
     from views.partition_tags import PartitionTags
+    from views.plan import Plan
     from views.tag_history import Cut, TagHistory
     from views.tags import KeyTags
     from wal.reader import ReadResult
-
-EXTENTS_PER_LOOK: Final = 1_000
-"""Extents skipped at a time by their times and offsets alone: about 1 ms."""
-
-EARLIEST_MS: Final = -(2**63)
 
 PAIRED_FROM: Final = 16
 """Statements with fewer records in their first slice yield after each slice: one record may fill it."""
@@ -58,10 +56,11 @@ class QueryPartition(ScannedPartition):
         "_busy",
         "_compacted",
         "_counters",
-        "_evaluator",
         "_filter",
         "_inherited",
+        "_is_closed",
         "_noticed",
+        "_shows_nothing",
         "_tags",
         "_topic",
         "is_identity",
@@ -78,18 +77,18 @@ class QueryPartition(ScannedPartition):
             stream_id=partition.stream_id,
             source_key=partition.stream_id,
         )
-        self._evaluator: Evaluator | None = None
-        # views.filtering.filter_steps, set with the evaluator: importing it for each batch takes 1 µs.
+        # views.filtering.filter_steps, set when the plan is known: importing it for each batch takes 1 µs.
         self._filter: Callable[..., Steps] | None = None
         # The known tags of keys, if the view reads tags.
         self._tags: PartitionTags | None = None
         # The tags that keys had in other partitions before the topic grew.
         self._inherited: InheritedTags | None = None
         self._topic = source
-        # Whether records are shown as they are stored; set with the evaluator.
-        self.is_identity = False
-        # The reader through an index shared with other views; set with the evaluator.
+        # Whether records are shown as they are stored, and whether none is; set when the plan is known.
+        self.is_identity = self._shows_nothing = False
+        # The reader through an index shared with other views; set when the plan is known.
         self.routed: RoutedReader | None = None
+        self._is_closed = False
         self._counters: ViewCounters | None = None
         self._compacted = CompactedSource(self.vnode, self.stream_id)
         self._noticed = self._compactions
@@ -98,29 +97,34 @@ class QueryPartition(ScannedPartition):
 
     @property
     def evaluator(self) -> Evaluator:
-        """The evaluator of batches; made when the view is first read, and shared by its partitions."""
-        if self._evaluator is None:
-            from views.filtering import filter_steps
+        """The evaluator of batches, shared by the view's partitions; none keeps it, or it would stay."""
+        found = self.host.evaluator(self.topic, self.definition)
+        self._know(found.plan)
+        return found
 
-            self._evaluator = self.host.evaluator(self.topic)
-            self._filter = filter_steps
-            self.is_identity = self._evaluator.plan.is_identity
-            self.routed = self._join()
-            if "tags" in self._evaluator.plan.needs:
-                tags, plan = self.host.tags, self._evaluator.plan
-                self._tags = tags.of(self.stream_id, plan)
-                self._inherited = tags.inherited(self._topic, plan, self._source_partition)
-        return self._evaluator
+    def _know(self, plan: Plan) -> None:
+        """Note what is asked all the time; what is known of keys, and shared, outlives the evaluator."""
+        if self._filter is not None:
+            return
+        from views.filtering import filter_steps
+
+        self._filter = filter_steps
+        self.is_identity, self._shows_nothing = plan.is_identity, plan.bounds.is_empty
+        if not self._is_closed:
+            self.routed = self._join(plan)
+        if "tags" in plan.needs:
+            tags = self.host.tags
+            self._tags = tags.of(self.stream_id, plan)
+            self._inherited = tags.inherited(self._topic, plan, self._source_partition)
 
     def _source_partition(self, index: int) -> Partition:
         return self.host.metadata.topics.partition(self._topic, index)
 
-    def _join(self) -> RoutedReader | None:
+    def _join(self, plan: Plan) -> RoutedReader | None:
         """Share an index with the views that ask the same of every record, if this view asks something."""
-        plan = self._evaluator.plan if self._evaluator is not None else None
-        if plan is None or plan.is_identity or plan.framed:
+        if plan.is_identity or plan.framed:
             return None
-        from broker.view_topics.route_index import RouteIndexes
+        from broker.view_topics.route_indexes import RouteIndexes
 
         indexes = self.host.shared(RouteIndexes)
         route = route_of(plan, indexes.number_of)
@@ -135,9 +139,13 @@ class QueryPartition(ScannedPartition):
 
     def steps(self, read: ViewRead) -> WaitingSteps:
         """Read as every view does; make the evaluator now, not when records come."""
-        if self._evaluator is None:
-            yield from self.host.make_evaluator(self.topic)
-        if self.evaluator.plan.bounds.is_empty:
+        if self._filter is None:
+            made = yield from self.host.make_evaluator(self.topic, self.definition)
+            if self.topic.topic_id not in self.host.metadata.catalogue.by_id:
+                text = f"{self.topic.name!r} was deleted"
+                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+            self._know(made.plan)
+        if self._shows_nothing:
             read.position = self.high_watermark
         else:
             yield from super().steps(read)
@@ -169,7 +177,7 @@ class QueryPartition(ScannedPartition):
         """Count what is shown between two offsets: all of them if records are shown as they are stored."""
         if self.is_identity:
             return Counted(end - start, 0)
-        if self._evaluator is not None and self._evaluator.plan.bounds.is_empty:
+        if self._shows_nothing:
             return Counted(0, 0)
         return super().records_between(start, end, ranges_max=ranges_max)
 
@@ -192,6 +200,7 @@ class QueryPartition(ScannedPartition):
 
     def close(self) -> None:
         """Free the memory of what was found."""
+        self._is_closed = True
         if self.routed is not None:
             self.routed.close()
             self.routed = None
@@ -213,6 +222,9 @@ class QueryPartition(ScannedPartition):
 
         If tags count, the earlier records of their keys are evaluated first.
         """
+        # Held to the end: others may need the room that it has.
+        evaluator = yield from self.host.make_evaluator(self.topic, self.definition)
+        self._know(evaluator.plan)
         self.forget_stale()
         self.ranges.forget_before(self.log_start)
         if self.routed is not None and self.routed.is_shared:
@@ -227,7 +239,7 @@ class QueryPartition(ScannedPartition):
                 )
                 cuts = self._inherited.cuts(self.index)
             history, offset = self._tags.at(offset, self.log_start, self._compactions, cuts)
-        elif (reached := self._passed_over(offset)) > offset:
+        elif (reached := passed_over(self, evaluator.plan, offset)) > offset:
             self.ranges.add(Evaluated(offset, reached, None))
             if budget.spend(records=0, size_bytes=0):
                 yield None
@@ -279,27 +291,6 @@ class QueryPartition(ScannedPartition):
                     return None
         return None if data else offset
 
-    def _passed_over(self, offset: int) -> int:
-        """Return the offset up to which no record can match, judged by the extents alone."""
-        from views.bounds import EVERYTHING, extent_may_match
-
-        plan = self.evaluator.plan
-        if plan.bounds is EVERYTHING:
-            return offset
-        end = self.high_watermark
-        for count, extent in enumerate(self.vnode.log.extents(self.stream_id, offset)):
-            last = extent.next_offset - 1
-            if (
-                count >= EXTENTS_PER_LOOK
-                or extent.next_offset > end
-                or extent_may_match(
-                    plan, EARLIEST_MS, extent.max_timestamp, min_offset=extent.base_offset, max_offset=last
-                )
-            ):
-                break
-            offset = extent.next_offset
-        return offset
-
     def _evaluate(
         self,
         batch: memoryview,
@@ -335,10 +326,12 @@ class QueryPartition(ScannedPartition):
         index = self.index if index is None else index
         if evaluator.plan.framed:
             return filtered_framed(self.host, evaluator, batch, tags, index)
-        return self._opened_and_filtered(batch, tags, index)
+        return self._opened_and_filtered(evaluator, batch, tags, index)
 
-    def _opened_and_filtered(self, batch: memoryview, tags: KeyTags | None, index: int) -> WaitingSteps:
-        evaluator, made = self.evaluator, self._filter
+    def _opened_and_filtered(
+        self, evaluator: Evaluator, batch: memoryview, tags: KeyTags | None, index: int
+    ) -> WaitingSteps:
+        made = self._filter
         assert made is not None
 
         def steps_of(content: Opened | None) -> WaitingSteps:

@@ -36,12 +36,9 @@ if TYPE_CHECKING:
     from broker.storage.vnode import Vnode
     from broker.view_topics.view_cache import EvaluatedRanges
     from broker.view_topics.view_host import ViewHost
-    from broker.view_topics.view_routing import Route
     from broker.view_topics.view_slices import SliceBudget
     from broker.view_topics.view_stats import ViewCounters
-    from views.expressions import Expression
     from views.filtering import Filtered
-    from views.plan import Plan
     from views.router import RoutedBatch, Router
 
 TOGETHER_MIN: Final = 8
@@ -58,9 +55,6 @@ NEWS_MAX: Final = 16
 
 UNITS_OF_WAKING: Final = 50
 """The cost of answering a fetch, in the units of `SliceBudget`."""
-
-ROUTERS_MAX: Final = 100
-"""Expressions that are kept compiled; compiling one takes 2 ms."""
 
 RANGE_BYTES: Final = 1_000
 VALUE_BYTES: Final = 150
@@ -355,44 +349,3 @@ class RouteIndex:
                 yield from view.catch_up_to(end, budget)
                 if budget.spend_units(UNITS_OF_WAKING):
                     yield None
-
-
-class RouteIndexes:
-    """All indexes of a broker, with the compiled expressions that they share."""
-
-    def __init__(self, host: ViewHost) -> None:
-        self._host = host
-        self.indexes: dict[tuple[int, int], RouteIndex] = {}
-        self.routers: dict[Expression, Router] = {}
-        self._numbers: dict[Expression, int] = {}
-
-    def number_of(self, expression: Expression) -> int:
-        """Return the number of an expression: comparing trees a thousand times costs too much."""
-        return self._numbers.setdefault(expression, len(self._numbers))
-
-    def of(self, view: RoutedView, plan: Plan, route: Route) -> RouteIndex:
-        """Return the index of the values that the expression of the route has on the view's source."""
-        key = view.stream_id, route.number
-        index = self.indexes.get(key)
-        if index is None:
-            index = self.indexes[key] = RouteIndex(
-                self._host,
-                partial(self._router, plan, route.expression),
-                vnode=view.vnode,
-                stream_id=view.stream_id,
-                partition=view.index,
-                closed=lambda: self.indexes.pop(key),
-            )
-        return index
-
-    def _router(self, plan: Plan, expression: Expression) -> Router:
-        """Return a router, which gives the value of an expression for each record."""
-        found = self.routers.get(expression)
-        if found is None:
-            from views.router import build_router
-
-            if len(self.routers) >= ROUTERS_MAX:
-                del self.routers[next(iter(self.routers))]
-            found = self.routers[expression] = build_router(plan, expression)
-            self._host.compiled += 1
-        return found

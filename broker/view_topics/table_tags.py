@@ -7,7 +7,7 @@ shared with the views that read the same columns.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -50,19 +50,24 @@ class TagEvaluators:
 
     def __init__(self, host: ViewHost) -> None:
         self._host = host
-        self._known: dict[Tags, Evaluator] = {}
 
     def of(self, tags: Tags) -> Evaluator:
-        """Return the evaluator of these tags, made at its first use in about 2 ms."""
-        found = self._known.get(tags)
-        if found is None:
-            output = tuple(
-                OutputColumn(tag.name, Expression("tag", tag.type, value=tag.name)) for tag in tags
-            )
-            plan = Plan(parse_view("SELECT * FROM topic"), tags, None, output, EVERYTHING)
-            found = self._known[tags] = build_evaluator(plan)
-            self._host.compiled += 1
-        return found
+        """Return the evaluator of these tags, made in about 2 ms unless it is kept, or in use."""
+        return self._host.evaluators.now(*_making(tags))
+
+    def make(self, tags: Tags) -> WaitingSteps:
+        """Return it, and have a thread make it if need be; the caller holds it while it is in use."""
+        return self._host.evaluators.make(*_making(tags))
+
+
+def plan_of(tags: Tags) -> Plan:
+    """Return the plan of a query of tags."""
+    output = tuple(OutputColumn(tag.name, Expression("tag", tag.type, value=tag.name)) for tag in tags)
+    return Plan(parse_view("SELECT * FROM topic"), tags, None, output, EVERYTHING)
+
+
+def _making(tags: Tags) -> tuple[Hashable, None, Callable[[], Evaluator], Callable[[], bool]]:
+    return ("tags", tags), None, lambda: build_evaluator(plan_of(tags)), lambda: True
 
 
 class TableTags:
@@ -73,10 +78,10 @@ class TableTags:
         self._topic = topic
         self._index = index
         self._partition = self._partition_of(index)
-        evaluators = host.shared(TagEvaluators)
-        self._evaluator = evaluators.of(tags) if tags else None
-        if self._evaluator is not None:
-            plan = self._evaluator.plan
+        self._evaluators = host.shared(TagEvaluators)
+        self._tags = tags
+        if tags:
+            plan = plan_of(tags)
             self._known = host.tags.of(self._partition.stream_id, plan)
             self._inherited = host.tags.inherited(topic, plan, self._partition_of)
 
@@ -93,8 +98,9 @@ class TableTags:
 
         Raises: OffsetOutOfRange, WalError, DiskError.
         """
-        if self._evaluator is None:
+        if not self._tags:
             return None
+        held = yield from self._evaluators.make(self._tags)
         while True:
             history = yield from self._learned_before(entry, budget)
             if history is None:
@@ -103,6 +109,7 @@ class TableTags:
             values: TagsByOffset = yield from self._values(entry.data, history)
             if self._is_replaced(entry):
                 values |= yield from self._values_left(entry, history)
+            del held  # until here, or others might have had its room
             return values
 
     def _is_replaced(self, entry: VersionedEntry) -> bool:
@@ -166,8 +173,8 @@ class TableTags:
         return sum(vnode.log.compactions for vnode in self._host.vnodes[self._topic.database])
 
     def _filtering(self, batch: memoryview, tags: BatchTags, index: int) -> WaitingSteps:
-        assert self._evaluator is not None
+        evaluator = self._evaluators.of(self._tags)
         steps_of = partial(
-            filter_steps, self._evaluator, batch, tags=tags, partition=index, limits=self._host.limits
+            filter_steps, evaluator, batch, tags=tags, partition=index, limits=self._host.limits
         )
         return with_opened_inside(self._host, batch, lambda content: steps_of(content=content))

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.catalogue.catalogue_records import ViewDefinition
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.loop.loop import Loop
     from broker.loop.slices import WaitingSteps
     from broker.storage.schemas import Schemas
     from broker.storage.vnodes import Vnodes
+    from broker.view_topics.compiled_views import CompiledViews
     from broker.view_topics.view_cache import CacheBudget
     from broker.view_topics.view_pacing import Pacing
     from broker.view_topics.view_source import ViewSource, Watcher
@@ -29,6 +31,8 @@ T = TypeVar("T")
 class ViewHost(Protocol):
     """The services for partitions of views, provided by `ViewHub` (view_hub.py)."""
 
+    evaluators: CompiledViews
+    """The compiled statements of views."""
     looking: int
     """The number of fetches that are scanning their sources now."""
     compiled: int
@@ -81,11 +85,11 @@ class ViewHost(Protocol):
     def shared(self, make: Callable[[ViewHost], T]) -> T:
         """Return the one object that `make` makes for all views of the host."""
 
-    def evaluator(self, topic: Topic) -> Evaluator:
-        """Return the evaluator of the view's batches."""
+    def evaluator(self, topic: Topic, definition: ViewDefinition) -> Evaluator:
+        """Return the evaluator of the view's batches, by a definition that it has, or had."""
 
-    def make_evaluator(self, topic: Topic) -> WaitingSteps:
-        """Have a thread make it, if there is none."""
+    def make_evaluator(self, topic: Topic, definition: ViewDefinition) -> WaitingSteps:
+        """Return it, and have a thread make it if there is none; the caller holds it while it is in use."""
 
     def counters_of(self, topic: Topic) -> ViewCounters:
         """Return the counters of the view since the start."""

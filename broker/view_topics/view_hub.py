@@ -11,25 +11,26 @@ records that the view does not show.  A view for which no fetch waits costs noth
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from broker.errors import RequestError
-from broker.loop.slices import emptied, in_thread
+from broker.loop.slices import emptied
 from broker.storage.partition import Partition
+from broker.view_topics.compiled_views import CompiledViews
 from broker.view_topics.view_cache import CacheBudget
 from broker.view_topics.view_loading import load_soon
 from broker.view_topics.view_slices import SliceBudget
 from broker.view_topics.view_source import NEVER_MS, ViewSource, Watcher
 from broker.view_topics.view_stats import ViewCounters
 from broker.view_topics.view_tags import SharedTags
-from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from broker.catalogue.catalogue_records import ViewDefinition
     from broker.catalogue.metadata import Metadata
     from broker.catalogue.topics import Topic
     from broker.loop.loop import Loop
@@ -58,7 +59,7 @@ KINDS: Final = {
 """The module of each kind of view; `open_partition(hub, topic, index)` makes a partition of it."""
 
 COMPILE_UNITS: Final = 1_500
-"""The cost of making a view's evaluator, once after a start: 2 to 3 ms."""
+"""The cost of making a view's evaluator: 2 to 3 ms."""
 
 REST: Final = 4
 """After a pass, views rest for four times its length.
@@ -89,7 +90,11 @@ class ViewHub:
         self.index_budget = CacheBudget(lambda: metadata.config.kawal_views_cache_bytes // 2)
         self.budget = CacheBudget(self._shown_bytes_max)
         self.counters: dict[str, ViewCounters] = {}
-        self._evaluators: dict[UUID, Evaluator] = {}
+        self.evaluators = CompiledViews(
+            lambda: metadata.config.kawal_views_compiled_bytes,
+            lambda: loop.scheduler.offload,
+            self._count_compiled,
+        )
         self._limits: Limits | None = None
         self._shared: dict[Any, Any] = {}
         self.compiled = 0
@@ -132,30 +137,32 @@ class ViewHub:
             return windowed(self, topic, index, opened)
         return opened
 
-    def evaluator(self, topic: Topic) -> Evaluator:
-        """Return the view's evaluator, made from its definition at its first use.
+    def evaluator(self, topic: Topic, definition: ViewDefinition) -> Evaluator:
+        """Return the view's evaluator by a definition that it has, or had.
 
-        That takes 3 ms, and 20 ms for the longest statements: `make_evaluator` has a thread do it before.
+        If there is none, it takes 3 ms, and 60 ms at worst: `make_evaluator` has a thread do it before.
         """
-        return self._evaluators.get(topic.topic_id) or self._keep(topic, _evaluator_of(topic))
+        # Nothing is made of the arguments but when it must be: this is called for each batch.
+        found = self.evaluators.find(topic.topic_id, definition)
+        if found is None:
+            found = self.evaluators.now(*self._making(topic, definition))
+        return found
 
-    def make_evaluator(self, topic: Topic) -> WaitingSteps:
-        """Have a thread make the view's evaluator, if there is none.
+    def make_evaluator(self, topic: Topic, definition: ViewDefinition) -> WaitingSteps:
+        """Return it, and have a thread make it if there is none; the caller holds it while it is in use."""
+        return self.evaluators.make(*self._making(topic, definition))
 
-        Raises: RequestError, if the view is deleted meanwhile.
-        """
-        if topic.topic_id not in self._evaluators:
-            made = yield from in_thread(self.loop.scheduler.offload, lambda: _evaluator_of(topic))
-            if topic.topic_id not in self.metadata.catalogue.by_id:
-                raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name!r} was deleted")
-            # Another fetch may have waited for one as well.
-            if topic.topic_id not in self._evaluators:
-                self._keep(topic, made)
+    def _making(
+        self, topic: Topic, definition: ViewDefinition
+    ) -> tuple[Hashable, Hashable, Callable[[], Evaluator], Callable[[], bool]]:
+        def is_wanted() -> bool:
+            now = self.metadata.catalogue.by_id.get(topic.topic_id)
+            return now is not None and now.view == definition
 
-    def _keep(self, topic: Topic, made: Evaluator) -> Evaluator:
-        self._evaluators[topic.topic_id] = made
+        return topic.topic_id, definition, partial(_evaluator_of, definition), is_wanted
+
+    def _count_compiled(self) -> None:
         self.compiled += 1
-        return made
 
     def _take_compiled(self) -> int:
         """Return how many evaluators and routers were made since the last call."""
@@ -200,7 +207,7 @@ class ViewHub:
     def forget(self, topic: Topic) -> None:
         """Forget a view that is deleted, or gets another definition, but for its partitions."""
         self.counters.pop(topic.name, None)
-        self._evaluators.pop(topic.topic_id, None)
+        self.evaluators.drop(topic.topic_id)
         self.pacings.pop(topic.topic_id, None)
 
     def join(self, key: Hashable, wait_key: int) -> ViewSource:
@@ -299,10 +306,9 @@ class ViewHub:
         return list(taken.values())
 
 
-def _evaluator_of(topic: Topic) -> Evaluator:
+def _evaluator_of(definition: ViewDefinition) -> Evaluator:
     """Return an evaluator of a view that has a statement."""
     from views.evaluator import build_evaluator
     from views.plan import restore_plan
 
-    assert topic.view is not None
-    return build_evaluator(restore_plan(topic.view.statement, msgspec.json.decode(topic.view.schema)))
+    return build_evaluator(restore_plan(definition.statement, msgspec.json.decode(definition.schema)))

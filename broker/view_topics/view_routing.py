@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from views.expressions import Expression
     from views.plan import Plan
+
+
+ROUTE_SIZE_MAX: Final = 50
+ROUTE_TEXT_MAX: Final = 1_000
+"""The size of a route's expression, and the characters of its constants: they are in memory as long as the
+route's views are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +56,6 @@ def _is_routable(wanted: Expression, asked: Expression) -> bool:
         and asked.op != "literal"
         and kinds in (("int", "int"), ("string", "string"))
         and type(wanted.value) in (int, str)
+        and asked.size <= ROUTE_SIZE_MAX
+        and sum(len(node.value) for node in asked.walk() if isinstance(node.value, str)) <= ROUTE_TEXT_MAX
     )

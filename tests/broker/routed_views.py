@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from broker.view_topics.route_index import TOGETHER_MIN, RouteIndex, RouteIndexes
+from broker.view_topics.route_index import TOGETHER_MIN, RouteIndex
+from broker.view_topics.route_indexes import RouteIndexes
 from protocol.records import read_batch_header
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import create, fetch

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.views.rows import UNHURRIED, evaluate, make_plan
+from views.patterns import Pattern
 
 
 def like(text: str, pattern: str, more: str = "") -> object:
@@ -93,3 +94,28 @@ def test_a_statement_tells_how_many_steps_its_patterns_may_take_for_a_character(
     assert size_of(wide) > 900
     assert size_of(f"{wide} OR {wide}") == 2 * size_of(wide)
     assert size_of("s LIKE '%a%b%' AND s = 'c'") == 0, "these need no program"
+
+
+@pytest.mark.parametrize(
+    ("condition", "most_bytes"),
+    [
+        ("a MATCH '(?i)error|warning|timeout'", 40 << 10),
+        ("a ILIKE '%error%'", 20 << 10),
+        ("a MATCH '[ab]*a[ab]{900}c'", 256 << 10),
+        ("a LIKE '%a____________%'", 256 << 10),
+    ],
+)
+def test_patterns_have_a_bound_for_their_memory_and_words_a_small_one(
+    condition: str, most_bytes: int
+) -> None:
+    plan = make_plan(f"SELECT a FROM t WHERE {condition}", "a string")
+    assert plan.predicate is not None
+    assert isinstance(plan.predicate.value, Pattern)
+    assert most_bytes / 4 < plan.predicate.value.bytes_max <= most_bytes
+
+
+def test_the_library_keeps_no_pattern_of_its_own() -> None:
+    make_plan("SELECT a FROM t WHERE a MATCH 'x+y'", "a string")
+    import re2
+
+    assert re2._Regexp._make.cache_info().currsize == 0

@@ -162,3 +162,20 @@ def test_what_has_a_place_in_the_room_opens_another_batch_without_a_second_place
     assert not [*steps]
     assert isinstance(opened[0], bytes)
     assert room.inside == OPENED_MAX
+
+
+def test_steps_that_begin_to_wait_when_the_last_one_has_left_enter_at_once() -> None:
+    room = OpenedRoom(None)
+    for _ in range(OPENED_MAX):
+        room.enter_all_the_same()
+    steps = room.enter()
+    pause = next(steps)
+    for _ in range(OPENED_MAX):
+        room.leave()
+    assert pause is not None
+    resumed: list[bool] = []
+    # The pause is only acted on when the steps have their turn.
+    pause.start(lambda: resumed.append(True))
+    assert resumed == [True]
+    assert [*steps] == []
+    assert room.inside == 1

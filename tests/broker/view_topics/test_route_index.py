@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 import views.router
-from broker.view_topics.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges, RouteIndexes
+from broker.view_topics.route_index import JOIN_BYTES, TOGETHER_MIN, IndexedRange, IndexedRanges
+from broker.view_topics.route_indexes import RouteIndexes
 from broker.view_topics.view_cache import CacheBudget
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record

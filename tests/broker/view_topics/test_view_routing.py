@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from broker.view_topics.route_index import RouteIndexes
+from broker.view_topics.route_indexes import RouteIndexes
 from broker.view_topics.view_routing import route_of
 from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.kit import batch, create, fetch, fetched, fetching, records_of, send, values
