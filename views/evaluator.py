@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Final
-from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -24,6 +23,7 @@ from views.column_types import INT64_MAX, INT64_MIN, Kind, Type
 from views.compiled_size import compiled_bytes
 from views.expressions import Expression
 from views.plan import Plan
+from views.row_types import row_type
 from views.runtime_json import NULL_TEXT
 from views.tags import header_reader, header_text
 from views.timestamps import parse_timestamp
@@ -43,7 +43,7 @@ class Evaluator:
     """A compiled plan; it has no state, and can be used for any number of partitions.
 
     It is freed with the last reference to it, without a collection, but for the types of its rows
-    (`row_type`).
+    (row_types.py).
     """
 
     plan: Plan
@@ -89,22 +89,6 @@ def build_evaluator(plan: Plan) -> Evaluator:
 def build_row_scan(plan: Plan) -> Callable[..., int]:
     """Compile `plan` for rows in columns, as `arrow.py` has them; it must not keep everything."""
     return LoopCompiler(plan).build("scan_rows", row_scan_source)
-
-
-_row_types: Final[WeakValueDictionary[Hashable, Any]] = WeakValueDictionary()
-
-
-def row_type(name: str, fields: list[tuple[str, Any, Any]], rename: dict[str, str], kinds: Hashable) -> Any:
-    """Return the struct of these fields, the same one for the same columns of the same `kinds`.
-
-    A type refers to itself and is only freed by a collection, which may never come to it
-    (broker/server/collector.py): views that are compiled again take the type that they had.
-    """
-    key = name, tuple(rename.values()), kinds
-    found = _row_types.get(key)
-    if found is None:
-        found = _row_types[key] = msgspec.defstruct(name, fields, rename=rename, gc=False)
-    return found
 
 
 class LoopCompiler:
