@@ -17,7 +17,7 @@ VIEW_KEYS: tuple[Key, ...] = (
     Key("kawal.views.keys.bytes", LONG, 96 * MIB,
         "Memory, over all views, for the tags and sub-tables of keys.  Without room, those of the partition "
         "read longest ago are forgotten, and learned again.", minimum=MIB, unit="bytes", dynamic=True),
-    Key("kawal.views.compiled.bytes", LONG, 64 * MIB,
+    Key("kawal.views.compiled.bytes", LONG, 128 * MIB,
         "Memory, over all views, for their compiled statements, as estimated: some 25 KB for a simple one, "
         "megabytes for many patterns.  Without room, those of the views read longest ago are dropped, and "
         "made again when they are read.", minimum=MIB, unit="bytes", dynamic=True),
