@@ -21,8 +21,8 @@ FIELD_BYTES: Final = 650
 """The memory of a type and of each of its fields, as tracemalloc measures it."""
 
 COLLECTED_BYTES: Final = 64 << 20
-"""New types after which all objects are looked at, in 1 s for a million: 16,000 types of few columns, or 100 of
-a thousand, which take seconds to compile."""
+"""New types after which all objects are looked at, in 1 s for a million: 16,000 types of few columns, or 100
+of a thousand, which take seconds to compile."""
 
 _types: Final[WeakValueDictionary[Hashable, Any]] = WeakValueDictionary()
 
