@@ -25,6 +25,8 @@ _PARTITIONS_AT: Final = 17
 
 _NO_PARTITIONS: Final = b"\1"
 _FIELD: Final = "transaction_partitions"
+_VALUE: Final = "TransactionLogValue."
+"""The beginning of the fields' names in errors."""
 
 Decoded = tuple[str, Transaction | None] | None
 
@@ -44,7 +46,13 @@ def decode_in_steps(
     except (packing.error, UnicodeDecodeError, Malformed):
         return decode_transaction(key, value)  # it names what is wrong
     narrow = b"".join((view[:_PARTITIONS_AT], _NO_PARTITIONS, view[end:]))
-    found = decode_transaction(key, narrow)
+    try:
+        found = decode_transaction(key, narrow)
+    except Malformed as error:
+        if not error.field.startswith(_VALUE):
+            raise
+        place = error.position + len(view) - len(narrow)
+        raise Malformed(place, error.field, error.problem) from None
     if found is None or found[1] is None:
         return found
     return found[0], found[1]._replace(partitions=frozenset(partitions))

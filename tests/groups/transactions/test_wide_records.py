@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from groups.transactions import wide_records
@@ -55,6 +55,7 @@ def test_every_record_is_read_as_it_is_at_once(transaction: Transaction) -> None
 
 
 @given(st.binary(max_size=30), st.integers(0, 40))
+@example(b"\1\1\0", 36)  # wrong behind the partitions
 def test_bytes_that_are_wrong_give_the_error_of_reading_at_once(junk: bytes, at: int) -> None:
     key, value = encode_transaction(wide(2, 2))
     assert value is not None
