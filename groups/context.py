@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from itertools import filterfalse
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from groups.classic_group import ClassicGroup
@@ -35,8 +35,6 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from random import Random
-
-    from groups.wide_deletion import WideDeletion
 
 Group = ClassicGroup | ConsumerGroup
 
@@ -75,6 +73,17 @@ class InternalError(NamedTuple):
     """The partition of the group, None for work on all groups."""
     group_id: str
     error: Exception
+
+
+class Deletion(Protocol):
+    """A deletion of very many offsets that goes on (groups/wide_deletion.py)."""
+
+    @property
+    def group_id(self) -> str:
+        """The group whose offsets are deleted."""
+
+    def end(self, code: ErrorCode) -> None:
+        """End it, and tell the outcome."""
 
 
 class Context:
@@ -160,7 +169,7 @@ class Context:
         # What was staged in deleted topics, and whether the deletion of offsets is on its way to the disk.
         self.doomed_staged: deque[StagedKeys] = deque()
         self.forgets = False
-        self.wide_deletions: set[WideDeletion] = set()
+        self.wide_deletions: set[Deletion] = set()
         self.loaded: set[int] = set()
         # Those that another node leads; they count as loaded.
         self.elsewhere: Collection[int] = frozenset()

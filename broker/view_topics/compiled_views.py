@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from weakref import WeakValueDictionary
 
 from broker.loop.slices import Offload, WaitingSteps, in_thread
-from broker.view_topics.opening import OpenedRoom
+from broker.view_topics.rooms import OpenedRoom
 
 if TYPE_CHECKING:
     from views.evaluator import Evaluator

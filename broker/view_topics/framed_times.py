@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from broker.loop.slices import Offload, Until, WaitingSteps, chunks, in_thread
 from broker.storage.timestamps import Hits, newest_of
-from broker.view_topics.opening import FramesRoom, with_opened
+from broker.view_topics.opening import with_opened
+from broker.view_topics.rooms import FramesRoom
 from broker.view_topics.scanned_view import ScannedPartition
 from protocol.records import read_batch_header
 from wal.format import EntryKind

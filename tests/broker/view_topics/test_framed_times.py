@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from broker.loop.slices import all_here, run_here
-from broker.view_topics.opening import LOOKUPS_MAX, FramesRoom
+from broker.view_topics.rooms import LOOKUPS_MAX, FramesRoom
 from protocol.compression import Codec
 from protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from protocol.record_reader import Record

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 
 from broker.loop.slices import Until, WaitingSteps
-from broker.view_topics.opening import OPENED_MAX, OpenedRoom, with_opened, with_opened_inside
+from broker.view_topics.opening import with_opened, with_opened_inside
+from broker.view_topics.rooms import OPENED_MAX, OpenedRoom
 from protocol.compression import Codec
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch
@@ -109,27 +109,6 @@ def test_few_large_batches_are_open_at_once_and_the_others_take_turns() -> None:
     assert room.inside == 0
 
 
-def test_steps_that_end_while_they_wait_take_no_place() -> None:
-    room = OpenedRoom(None)
-    for _ in range(OPENED_MAX):
-        assert not [*room.enter()]
-    given: list[str] = []
-    first, second, third = (room.enter() for _ in range(3))
-    for name, steps in (("first", first), ("second", second), ("third", third)):
-        pause = next(steps)
-        assert pause is not None
-        pause.start(partial(given.append, name))
-    first.close()
-    room.leave()
-    assert given == ["second"]
-    second.close()
-    assert given == ["second", "third"], "its place goes to the next"
-    assert room.inside == OPENED_MAX
-    for _ in range(OPENED_MAX):
-        room.leave()
-    assert room.inside == 0
-
-
 def test_a_view_of_a_database_shows_what_a_thread_has_opened() -> None:
     gateway = Gateway(kawal_vnodes=1)
     client = named_client(gateway)
@@ -162,20 +141,3 @@ def test_what_has_a_place_in_the_room_opens_another_batch_without_a_second_place
     assert not [*steps]
     assert isinstance(opened[0], bytes)
     assert room.inside == OPENED_MAX
-
-
-def test_steps_that_begin_to_wait_when_the_last_one_has_left_enter_at_once() -> None:
-    room = OpenedRoom(None)
-    for _ in range(OPENED_MAX):
-        room.enter_all_the_same()
-    steps = room.enter()
-    pause = next(steps)
-    for _ in range(OPENED_MAX):
-        room.leave()
-    assert pause is not None
-    resumed: list[bool] = []
-    # The pause is only acted on when the steps have their turn.
-    pause.start(lambda: resumed.append(True))
-    assert resumed == [True]
-    assert [*steps] == []
-    assert room.inside == 1
