@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -236,3 +237,16 @@ def test_an_answer_is_not_older_than_its_request(
     gateway.settle()
     assert "new" in all_names(late.answers()[0])
     assert len(early.answers()[0].topics) >= 200
+
+
+def test_many_small_topics_on_several_nodes_are_made_in_many_steps() -> None:
+    """All of them were one step, as none has enough partitions for a pause of its own."""
+    count = 5_000
+    topics = [SimpleNamespace(topic_id=UUID(int=number), partition_count=1) for number in range(count)]
+    broker: Any = SimpleNamespace(
+        nodes=SimpleNamespace(count=2, own_id=0, ids=[0, 1]),
+        topics=SimpleNamespace(leader_epoch=1, leader=lambda _topic, index: (index, 1)),
+    )
+    steps = metadata._make_partitions(broker, [], cast("Any", topics))
+    paused = sum(1 for _ in steps)
+    assert paused == count // metadata.MADE_PER_STEP
