@@ -12,8 +12,10 @@ from compat_tests.conftest import StartBroker
 from compat_tests.kawal_broker import KawalBroker
 from compat_tests.object_store import BUCKET, object_store
 from compat_tests.pipeline_jobs import PipelineJob, produce_numbers
+from compat_tests.spark import spark_session
 from compat_tests.test_remote_copy import settings, wait_for_rounds
 from compat_tests.topics import create_topic
+from pipeline.log_source.source import KawalLog
 
 pytestmark = [
     pytest.mark.only_kawal(reason="the files are the gateway's"),
@@ -58,9 +60,11 @@ def test_a_directory_is_read_first_and_the_broker_from_there_on(
         "max_offsets_per_trigger = 40",
         f'backfill = "{broker.directory / "data"}"',
     )
+    spark_session().dataSource.register(KawalLog)  # as in a notebook that reads files itself
     checked = job.pipe("check")
     assert (checked.code, "offsets to land, and the broker" in checked.out) == (0, True), checked.out
     assert job.run_here()["rows"] == 130
+    assert type(spark_session()).getActiveSession() is spark_session(), "the notebook has its session back"
     assert numbers(job) == list(range(130))
     origin = by_origin(job)
     assert origin["files"] >= 100

@@ -111,7 +111,12 @@ def spark_session(
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        yield _sister(active, spark)
+        sister = _sister(active, spark)
+        try:
+            _make_active(sister)
+            yield sister
+        finally:
+            _make_active(active)
         return
     java = find_java(os.environ)
     log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,6 +144,20 @@ def _sister(active: SparkSession, spark: SparkSection) -> SparkSession:
         if key.startswith("spark.sql."):
             sister.conf.set(key, text_of(value))
     return sister
+
+
+def _make_active(session: SparkSession) -> None:
+    """Have Spark look for data sources in this session.
+
+    It looks for those of Python in the active session, whichever registers or reads one: a source that the
+    notebook's session has could not be registered by its sister (DATA_SOURCE_ALREADY_EXISTS, Spark 4.2.1).
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        session.createDataFrame([], "n int")  # the public call that makes a session the active one
+    except (Py4JError, OSError):
+        return  # the JVM has ended: what ended it is told by whoever needs it next
 
 
 def require_pyspark() -> None:
