@@ -144,7 +144,7 @@ def _records(broker: Broker) -> Iterator[Call]:
             assert fetched.responses, fetched
             data = fetched.responses[0].partitions[0]
             assert data.error_code == 0, data
-            assert data.records, "the record that was acknowledged is not there"
+            assert data.records, f"the record that was acknowledged as {part} is not there: {data}"
 
         yield call
 
