@@ -63,6 +63,9 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Settings that bring timers, compaction and retention close together; a piece takes one value of each."""
 
+KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+"""The good clients' topic loses nothing: players change what others have from the database around them."""
+
 FAULT: Final = re.compile(r"internal error|Traceback \(most recent|cannot be written", re.IGNORECASE)
 
 
@@ -131,7 +134,7 @@ class Piece:
         began = time.monotonic()
         try:
             self.broker.start()
-            create_topic(self.broker, TOPIC) if not self.verdict.starts else None
+            create_topic(self.broker, TOPIC, configs=KEPT) if not self.verdict.starts else None
         except Exception as error:  # noqa: BLE001  (a server that does not come up is the worst finding)
             self._problem(f"start {self.verdict.starts + 1}: {str(error)[:2_000]}")
             return False
