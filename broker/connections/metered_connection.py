@@ -29,6 +29,7 @@ class MeteredConnection:
         "reader",
         "request_bytes",
         "resting",
+        "sliced_ns",
         "unanswered",
         "unfinished_bytes",
         "unfinished_since_ms",
@@ -57,6 +58,8 @@ class MeteredConnection:
         # The call that is answered in slices, and whether requests wait for the next turn.
         self.working: Call[Any] | None = None
         self.resting = False
+        # The time that slices of its answers have taken since its socket was served last.
+        self.sliced_ns = 0
         # Until when a client above its quota waits, by the monotonic clock; 0: it does not.
         self.muted_until_ms = 0
         self.request_bytes = 0

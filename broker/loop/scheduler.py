@@ -62,7 +62,7 @@ class Scheduler:
         """Answer the call a slice at a time; the first slice runs now, unless others wait for theirs."""
         self._waiting.append((call, steps))
         if len(self._waiting) == 1:
-            self._run_slice()
+            self._run_slice(charges=False)  # it is a part of serving the client
 
     def add_work(self, steps: WaitingSteps) -> None:
         """Do work in the background, a slice at a time beside the answers."""
@@ -105,14 +105,19 @@ class Scheduler:
             action()
         self._turns.leave(before)
 
-    def _run_slice(self) -> None:
+    def _run_slice(self, *, charges: bool = True) -> None:
+        """Run the next slice; if it `charges`, its client is told from those that ask for little."""
         call, steps = self._waiting.popleft()
         if call is not None and call.connection.closed:
             steps.close()
             return
-        before = self._turns.enter(call or self._turns.background)
+        turns = self._turns
+        before = turns.enter(call or turns.background)
+        began_ns = turns.mark_ns
         self._run(call, steps)
-        self._turns.leave(before)
+        turns.leave(before)
+        if call is not None and charges:
+            call.connection.sliced_ns += turns.mark_ns - began_ns
 
     def _run(self, call: Call[Any] | None, steps: WaitingSteps) -> None:
         try:

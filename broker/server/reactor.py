@@ -26,6 +26,7 @@ from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
+from broker.server.disk_exchange import DiskExchange
 from broker.server.listeners import Listener
 from broker.server.loop_timer import LoopTimer
 from broker.server.ready_sockets import WAITING, Level, ServiceClock
@@ -33,9 +34,7 @@ from broker.server.sender import Sender
 from broker.server.sockets import READ, Sockets
 from broker.server.transport import RECEIVES_PER_TURN, Transport
 from broker.server.visits import passes, visit_ns
-from broker.server.workers import DiskWorkers, Finished, Result, TaskDone
-from wal.errors import LogDamaged
-from wal.jobs import CommitJob
+from broker.server.workers import DiskWorkers, Result
 
 if TYPE_CHECKING:
     from broker.server.peer_door import PeerDoor
@@ -55,12 +54,6 @@ SHORT_WORK_EXPECTED_NS: Final = 50_000_000
 
 RECEIVE_SHARE_NS: Final = 1_000_000
 """The time for one socket in one turn; a large request takes several."""
-
-LOOK_NS: Final = 5_000_000
-"""How often all logs are asked for work; in turns between, only those that have appends are.
-
-A log needs 6 µs to say that it has none, which was a third of a turn with 16 vnodes and small requests.
-"""
 
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
@@ -96,9 +89,7 @@ class Reactor:
         self._ready = self._sockets.ready
         self._sender = Sender(broker, self._sockets, workers, now_ms)
         self._short_work_expected_until_ns = 0
-        # When to ask all logs again, and whether the last time was for all.
-        self._look_at_all_ns = 0
-        self._looked_at_all = True
+        self._disk = DiskExchange(broker, workers)
         self._acceptor = Acceptor(
             broker,
             listeners=listeners,
@@ -162,7 +153,8 @@ class Reactor:
     @property
     def _pending(self) -> bool:
         """True while there is work without any new event."""
-        return bool(self._ready) or self._sender.pending or self._broker.scheduler.pending
+        waits = bool(self._ready) or self._disk.pending
+        return waits or self._sender.pending or self._broker.scheduler.pending
 
     def turn(self, *, polled: bool = False) -> None:
         """Serve the sockets that are ready, and carry out what follows from it.
@@ -189,6 +181,8 @@ class Reactor:
     def _serve_short(self, now_ms: int) -> None:
         """Take in the results of threads, accept clients, and serve those that ask for little."""
         ready = self._ready
+        if self._disk.has_results:
+            self._take_results(now_ms)
         while ready.others:
             self._serve_other(ready.first(ready.others)[0], now_ms)
         if ready.prompt or ready.short:
@@ -206,9 +200,7 @@ class Reactor:
                 self._acceptor.accept(descriptor, now_ms)
             turns.leave(before)
         elif descriptor == self._workers.event_descriptor:
-            before = turns.enter(turns.disk)
-            self.take_in(self._workers.take_results(), now_ms)
-            turns.leave(before)
+            self._take_results(now_ms)
         elif descriptor == self._pages:
             turns.asked_for_page()
         elif self._door is not None and descriptor == self._door.descriptor:
@@ -231,7 +223,9 @@ class Reactor:
                 self._sockets.watch(transport, now_ms)
             now_ns = clock_ns()
             service_ns = self._services.took_ns(before_ns, now_ns)
-            ready.judge(transport, service_ns)
+            connection = transport.connection
+            ready.judge(transport, service_ns + connection.sliced_ns)
+            connection.sliced_ns = 0
             took_ns += service_ns
             before_ns = now_ns
             if took_ns > share_ns or now_ns > ends_ns:
@@ -247,7 +241,7 @@ class Reactor:
     def _finish_turn(self, now_ms: int) -> None:
         self._carry_out(now_ms)
         self._sockets.release_one()
-        self._timer.set(None if self._looked_at_all else self._look_at_all_ns)
+        self._timer.set(None if self._disk.looked_at_all else self._disk.look_at_all_ns)
         self._turns.end()
 
     def _carry_out(self, now_ms: int) -> None:
@@ -256,17 +250,12 @@ class Reactor:
         if self._sender.pending:
             turns.enter(turns.sending)
             self._sender.send_some(turns.clock_ns, now_ms)
-        self._looked_at_all = turns.began_ns >= self._look_at_all_ns
-        appended = None if self._looked_at_all else self._broker.vnodes.with_appends()
-        if appended is not None and not appended:
-            return
-        turns.enter(turns.disk)
-        if appended is None:
-            self._workers.grow(self._broker.disk_threads)
-            if turns.began_ns:
-                self._look_at_all_ns = turns.began_ns + LOOK_NS
-        for vnode, job in self._broker.take_jobs(now_ms, appended):
-            self._workers.submit(vnode, job)
+        self._disk.hand_out(now_ms)
+
+    def _take_results(self, now_ms: int) -> None:
+        before = self._turns.enter(self._turns.disk)
+        self._disk.take_some(now_ms)
+        self._turns.leave(before)
 
     # --- connections -----------------------------------------------------------------------------------
 
@@ -334,32 +323,7 @@ class Reactor:
 
     def take_in(self, results: list[Result], now_ms: int) -> None:
         """Act on the results of work in threads."""
-        for result in results:
-            try:
-                self._take_in(result, now_ms)
-            except Exception as error:  # noqa: BLE001  (the net)
-                self._broker.internal_errors.note(ErrorPlace.LOOP, "the end of work in a thread", error)
-
-    def _take_in(self, result: Result, now_ms: int) -> None:
-        match result:
-            case Finished(vnode, job, error, duration_ns, sync_ns):
-                if isinstance(job, CommitJob):
-                    self._count_commit(job, error, duration_ns, sync_ns)
-                if error is not None:
-                    # The log may begin at once to verify itself, and takes nothing before that.
-                    self._look_at_all_ns = 0
-                self._broker.job_done(vnode, job, error, now_ms)
-            case TaskDone(done, error):
-                if error is not None and not isinstance(error, OSError | LogDamaged):
-                    self._broker.internal_errors.note(ErrorPlace.THREAD, "work in a thread", error)
-                done(error)
-
-    def _count_commit(self, job: CommitJob, error: Exception | None, took_ns: int, sync_ns: int) -> None:
-        stats, batches = self._broker.stats, job.entry_count
-        if error is None:
-            stats.committed(duration_ns=took_ns, sync_ns=sync_ns, batches=batches, size_bytes=job.size_bytes)
-        else:
-            stats.commits_failed += 1
+        self._disk.take(results, now_ms)
 
     # --- the end ---------------------------------------------------------------------------------------
 

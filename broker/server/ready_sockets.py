@@ -10,7 +10,8 @@ so its past decides (a feedback queue with four levels):
     long    takes long, and has no credit left                  the same
 
 Each service that took little earns a client credit, and one that took long costs it: a pause of the garbage
-collector or a single larger request does not send a client to the end of a line of thousands.
+collector or a single larger request does not send a client to the end of a line of thousands.  What slices of
+its answers have taken since (broker/loop/scheduler.py) counts with the next service.
 
 Within a level the order is that of readiness.  A socket stays there until it is served: each gets its turn,
 whatever else becomes ready meanwhile.

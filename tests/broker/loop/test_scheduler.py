@@ -12,7 +12,7 @@ from broker.loop.call import PARKED, Call
 from broker.loop.internal_errors import InternalErrors
 from broker.loop.scheduler import Scheduler
 from broker.loop.slices import Steps, Until, WaitingSteps, finished
-from broker.loop.turns import Work
+from broker.loop.turns import Turns, Work
 
 
 class FakeConnection:
@@ -22,6 +22,7 @@ class FakeConnection:
         self.closed = False
         self.answers: list[object] = []
         self.parked = 0
+        self.sliced_ns = 0
 
     def answer_in_thread(self, _call: object, response: object, _offload: object) -> None:
         self.answers.append(response)
@@ -141,6 +142,26 @@ def test_a_turn_has_steps_of_each_in_turn_as_long_as_there_is_time(
         scheduler.add_work(endless(number))
     scheduler.run_some(lambda: now_ns, share_ns=3_000_000)
     assert done == ran
+
+
+def test_slices_count_for_their_client_but_not_the_first_one_which_is_a_part_of_its_service() -> None:
+    clock = [1]
+
+    def take(slices: int, each_ns: int) -> Steps:
+        for _ in range(slices):
+            clock[0] += each_ns
+            yield
+        return "answer"
+
+    turns = Turns(lambda: clock[0])
+    scheduler = Scheduler(lambda _call, _error: None, InternalErrors(), turns=turns)
+    calls = [make_call(), make_call()]
+    scheduler.begin(calls[0], take(3, 500))
+    scheduler.begin(calls[1], take(2, 70))
+    scheduler.add_work(take(1, 9_000))
+    while scheduler.pending:
+        scheduler.run_some(lambda: clock[0], 0)
+    assert [call.connection.sliced_ns for call in calls] == [2 * 500, 2 * 70]
 
 
 def test_an_answer_may_be_left_to_somebody_else(scheduler: Scheduler) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.stats import Cause
-from broker.server.reactor import LOOK_NS
+from broker.server.disk_exchange import LOOK_NS
 from broker.server.sockets import READ
 from broker.storage.vnode import DiskJob, Vnode
 from protocol.messages.metadata import MetadataRequest
