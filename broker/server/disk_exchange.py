@@ -1,8 +1,8 @@
 """The loop's side of the work in threads: results come in and jobs go out, each for a share of a turn.
 
-A frame of hundreds of batches takes some milliseconds when it is made, and as many when it counts, and several
-logs may have one at the same moment.  What the share does not suffice for is left for the next turn: results
-in their order, logs in turn, so that none is always the last.
+A frame of hundreds of batches takes some milliseconds when it is made, and as many when it counts, and
+several logs may have one at the same moment.  What the share does not suffice for is left for the next turn:
+results in their order, logs in turn, so that none is always the last.
 """
 
 from __future__ import annotations
@@ -106,16 +106,18 @@ class DiskExchange:
     def hand_out(self, now_ms: int) -> None:
         """Hand out commits for the share of a turn, and now and then all that the logs have to do."""
         turns = self._turns
-        due_ns = self.look_at_all_ns
         appended = self._in_turn(self._broker.vnodes.with_appends())
-        self._left_after = None
-        self.looked_at_all = False
+        left_after = None
         if appended:
             turns.enter(turns.disk)
-            self._begin_commits(appended, now_ms)
-        if turns.began_ns >= (due_ns if self._left_after is None else due_ns + LATE_NS):
+            left_after = self._begin_commits(appended, now_ms)
+        due_ns = self.look_at_all_ns if left_after is None else self.look_at_all_ns + LATE_NS
+        self.looked_at_all = turns.began_ns >= due_ns
+        if self.looked_at_all:
             turns.enter(turns.disk)
             self._look_at_all(now_ms)
+            left_after = None
+        self._left_after = left_after
 
     def _in_turn(self, appended: list[Vnode]) -> list[Vnode]:
         """Return these logs in the order of last time, from the first that was left."""
@@ -124,18 +126,17 @@ class DiskExchange:
             return appended[first:] + appended[:first]
         return appended
 
-    def _begin_commits(self, appended: list[Vnode], now_ms: int) -> None:
+    def _begin_commits(self, appended: list[Vnode], now_ms: int) -> Vnode | None:
+        """Begin what there is time for; return the log whose commit was the last, if others are left."""
         clock_ns = self._turns.clock_ns
         ends_ns = clock_ns() + SHARE_NS
         for vnode, job in self._broker.take_jobs(now_ms, appended):
             self._workers.submit(vnode, job)
             if clock_ns() >= ends_ns and vnode is not appended[-1]:
-                self._left_after = vnode
-                return
+                return vnode
+        return None
 
     def _look_at_all(self, now_ms: int) -> None:
-        self._left_after = None
-        self.looked_at_all = True
         self._workers.grow(self._broker.disk_threads)
         if self._turns.began_ns:
             self.look_at_all_ns = self._turns.began_ns + LOOK_NS

@@ -60,7 +60,9 @@ def task(done: list[int], number: int, loop: Loop, took_ns: int) -> TaskDone:
     return TaskDone(ended, None)
 
 
-def test_results_for_which_a_turn_has_no_time_are_acted_on_in_the_next_ones_in_their_order(loop: Loop) -> None:
+def test_results_for_which_a_turn_has_no_time_are_acted_on_in_the_next_ones_in_their_order(
+    loop: Loop,
+) -> None:
     done: list[int] = []
     loop.workers.results = [task(done, number, loop, SHARE_NS // 2) for number in range(3)]
     loop.turn()

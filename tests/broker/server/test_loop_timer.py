@@ -8,8 +8,8 @@ import pytest
 import trio
 import trio.testing
 
-from broker.server.loop_timer import NEVER, LoopTimer
 from broker.server.disk_exchange import LOOK_NS
+from broker.server.loop_timer import NEVER, LoopTimer
 from tests.broker.gateway import Gateway
 from tests.broker.server.loop import Loop
 
