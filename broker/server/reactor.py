@@ -89,6 +89,8 @@ class Reactor:
         self._ready = self._sockets.ready
         self._sender = Sender(broker, self._sockets, workers, now_ms)
         self._short_work_expected_until_ns = 0
+        # Whether the last turn that had long work beside short ran slices.
+        self._runs_slices = False
         self._disk = DiskExchange(broker, workers)
         self._acceptor = Acceptor(
             broker,
@@ -168,15 +170,25 @@ class Reactor:
             ready.poll(self._sockets.transports)
         self._serve_short(now_ms)
         if ready.edge or ready.long or self._broker.scheduler.pending:
-            beside_short = turns.began_ns < self._short_work_expected_until_ns
-            if beside_short:
-                self._carry_out(now_ms)
-                turns.enter(turns.sockets)
-            share_ns = LONG_SHARE_BESIDE_SHORT_NS if beside_short else LONG_SHARE_NS
+            self._do_long_work(now_ms)
+        self._finish_turn(now_ms)
+
+    def _do_long_work(self, now_ms: int) -> None:
+        """Serve what takes long, and run slices; beside short work one of both, as each may exceed its share."""
+        turns, ready, scheduler = self._turns, self._ready, self._broker.scheduler
+        serves, runs, share_ns = True, True, LONG_SHARE_NS
+        if turns.began_ns < self._short_work_expected_until_ns:
+            self._carry_out(now_ms)
+            turns.enter(turns.sockets)
+            share_ns = LONG_SHARE_BESIDE_SHORT_NS
+            if scheduler.pending and (ready.edge or ready.long):
+                self._runs_slices = runs = not self._runs_slices
+                serves = not runs
+        if serves:
             self._serve_level(ready.edge, share_ns // 2, now_ms)
             self._serve_level(ready.long, share_ns, now_ms)
-            self._broker.scheduler.run_some(turns.clock_ns, share_ns)
-        self._finish_turn(now_ms)
+        if runs:
+            scheduler.run_some(turns.clock_ns, share_ns)
 
     def _serve_short(self, now_ms: int) -> None:
         """Take in the results of threads, accept clients, and serve those that ask for little."""
