@@ -149,7 +149,7 @@ def _sister(active: SparkSession, spark: SparkSection) -> SparkSession:
 def _make_active(session: SparkSession) -> None:
     """Have Spark look for data sources in this session.
 
-    It looks for those of Python in the active session, whichever registers or reads one: a source that the
+    It looks for those of Python in the active session, and not in the one that registers another: what the
     notebook's session has could not be registered by its sister (DATA_SOURCE_ALREADY_EXISTS, Spark 4.2.1).
     """
     from py4j.protocol import Py4JError
@@ -157,7 +157,7 @@ def _make_active(session: SparkSession) -> None:
     try:
         session.createDataFrame([], "n int")  # the public call that makes a session the active one
     except (Py4JError, OSError):
-        return  # the JVM has ended: what ended it is told by whoever needs it next
+        return  # the JVM has ended, which the job's next call to it tells
 
 
 def require_pyspark() -> None:

@@ -69,6 +69,9 @@ class CallConnection(Protocol):
     stalled: bool
     """Whether requests wait to be read, or may."""
 
+    sliced_ns: int
+    """The time that slices of its answers have taken since its socket was served last."""
+
     principal: str
     """The name that the client has shown, `User:alice`."""
 

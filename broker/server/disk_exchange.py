@@ -32,7 +32,7 @@ LATE_NS: Final = 50_000_000
 
 
 class DiskExchange:
-    """What goes to the threads, and what comes back."""
+    """The results of threads that are not acted on yet, and the logs that are asked for jobs."""
 
     def __init__(self, broker: Broker, workers: DiskWorkers) -> None:
         self._broker = broker

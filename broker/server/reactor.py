@@ -7,7 +7,7 @@ milliseconds, for timers, signals and HTTP: a visit costs as much as a small req
 
     turn = poll -> short work: accept, receive -> broker.receive ..., finished disk work
                 -> send, hand out disk jobs
-                -> long work: clients that come or go, sockets that took long before, slices of long answers
+                -> long work: clients that come or go, sockets that took long before; slices of long answers
                 -> send, hand out disk jobs
 
 Appends of one turn thus join a frame, and answers of one connection leave in one call.  Each part has a share
@@ -174,7 +174,7 @@ class Reactor:
         self._finish_turn(now_ms)
 
     def _do_long_work(self, now_ms: int) -> None:
-        """Serve what takes long, and run slices; beside short work one of both, as each may exceed its share."""
+        """Serve what takes long, and run slices; beside short work one of them: each may exceed its share."""
         turns, ready, scheduler = self._turns, self._ready, self._broker.scheduler
         serves, runs, share_ns = True, True, LONG_SHARE_NS
         if turns.began_ns < self._short_work_expected_until_ns:

@@ -30,7 +30,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
 
 
 def append(loop: Loop, *partitions: int) -> None:
-    """Append a batch to these partitions; nobody takes the jobs that follow."""
+    """Append a batch to these partitions; the jobs that follow are not taken."""
     loop.gateway.client().send(producing(*(("t", index, batch(b"x")) for index in partitions)), 9)
 
 
