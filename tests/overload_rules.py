@@ -265,6 +265,21 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         f"{LOOP}/test_slices_handlers.py::test_many_topics_are_created_and_described",
         "load:create-topics",
     ),
+    "a crowd that always asks for a little": (
+        f"{BROKER}/server/test_ready_sockets.py"
+        "::test_where_a_turn_has_no_time_for_all_those_come_first_that_have_used_the_least",
+        "load:busy-crowd",
+    ),
+    "many clients with answers in slices": (
+        f"{LOOP}/test_scheduler.py"
+        "::test_slices_count_for_their_client_but_not_the_first_one_which_is_a_part_of_its_service",
+        "load:view-streams",
+    ),
+    "frames of several logs in one turn": (
+        f"{BROKER}/server/test_disk_exchange.py"
+        "::test_logs_for_which_a_turn_has_no_time_begin_in_the_next_ones",
+        "load:offset-commit",
+    ),
     "crowds that come or leave at once": (
         f"{BROKER}/server/test_ready_sockets.py"
         "::test_a_crowd_that_comes_is_reported_once_and_does_not_fill_the_next_reports",

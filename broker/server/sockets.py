@@ -29,7 +29,7 @@ class Sockets:
         self._crowd = select.epoll()
         self.epoll.register(self._crowd.fileno(), select.EPOLLIN)
         self.transports: dict[int, Transport] = {}
-        self.ready = ReadySockets(self.epoll, self._crowd)
+        self.ready = ReadySockets(self.epoll, self._crowd, broker.stats.turns)
         self.held = HeldBack(broker.memory)
         # True: nothing more is read, and requests in progress are answered.
         self.stopping = False

@@ -49,6 +49,10 @@ class Transport(Protocol):
     """What it has earned by asking for little (ready_sockets.py)."""
     long: bool
     """True if its work takes long."""
+    used_ns: int
+    """The processor time that it has used, less what it had used before `used_window`."""
+    used_window: int
+    """The window of time in which it was served last (ready_sockets.py)."""
     drained: bool
     """True after a receive that did not fill the buffer: the socket is empty, or nearly so."""
     blocked: bool
@@ -112,6 +116,8 @@ class PlainTransport:
         "long",
         "new",
         "socket",
+        "used_ns",
+        "used_window",
         "warming",
     )
 
@@ -123,6 +129,7 @@ class PlainTransport:
         self.new = True
         self.credit = 0
         self.long = False
+        self.used_ns = self.used_window = 0
         self.drained = False
         self.blocked = False
         self.warming = False

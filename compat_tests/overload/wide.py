@@ -54,6 +54,7 @@ PARTITIONS = 190_000
 MEMBERS = 10_000
 WAITING = 8_000
 READERS = 16
+CROWD = 100
 READ_PARTITIONS = 100_000
 
 MANY_PARTITIONS = {"kawal.max.partitions": "1000000"}
@@ -191,6 +192,16 @@ def delete_records(target: Target) -> str:
         topics=[DeleteRecordsTopic(name="wide", partitions=parts)], timeout_ms=60_000
     )
     return repeated(target, [frame(request, 2)])
+
+
+@load("busy-crowd", prepare=lambda target: create_topics(target, ["t0"]))
+def busy_crowd(target: Target) -> str:
+    """100 clients always ask for the configuration of one topic, which takes some tenths of a millisecond."""
+    resource = DescribeConfigsResource(
+        resource_type=TOPIC_CONFIG, resource_name="t0", configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_documentation=True)
+    return repeated(target, [frame(request, 4)], clients=target.dose(CROWD))
 
 
 @load("metadata-unknown", settings={"auto.create.topics.enable": "false"})

@@ -16,7 +16,9 @@ from broker.server.ready_sockets import (
     LONG_NS,
     PROMPT_CREDIT,
     SILENT,
+    SORTED_MAX,
     UNWATCHED,
+    WINDOW_BITS,
     ReadySockets,
     ServiceClock,
 )
@@ -59,6 +61,7 @@ class Socket:
         self.descriptor = descriptor
         self.long = long
         self.credit = 0
+        self.used_ns = self.used_window = 0
         self.new = new
         self.interest = IN
         self.epoll: Any = None
@@ -203,6 +206,83 @@ def test_long_work_goes_round_however_often_the_first_is_ready_again() -> None:
         queue.poll(transports)
         served.append(queue.first(queue.long)[0])
     assert served == [1, 2, 3, 1, 2, 3]
+
+
+def served_in_turn(queue: ReadySockets, transports: Any, services: int, took_ns: dict[int, int]) -> list[int]:
+    """Return who is served in turns that have time for so many services."""
+    queue.poll(transports)
+    served = []
+    for _ in range(services):
+        descriptor, _ = queue.first(queue.prompt)
+        served.append(descriptor)
+        queue.judge(transports[descriptor], took_ns.get(descriptor, 0))
+    return served
+
+
+@pytest.fixture
+def clock() -> list[int]:
+    """Return a clock that the test sets, in nanoseconds."""
+    return [1 << 40]
+
+
+def by_use(clock: list[int], *clients: int) -> tuple[ReadySockets, Any, Turns]:
+    """Return clients with credit that are always ready, and the turns in which they are served."""
+    turns = Turns(lambda: clock[0])
+    transports = sockets(short=clients)
+    alone: Any = Epoll(*clients)
+    crowd: Any = Epoll()
+    for transport in transports.values():
+        transport.credit, transport.epoll = CREDIT_MAX, alone
+    return ReadySockets(alone, crowd, turns), transports, turns
+
+
+def test_where_a_turn_has_no_time_for_all_those_come_first_that_have_used_the_least(clock: list[int]) -> None:
+    queue, transports, turns = by_use(clock, *range(1, 41))
+    took_ns = dict.fromkeys(range(1, 40), LONG_NS // 2)
+    places = []
+    for _ in range(60):
+        turns.begin(turns.sockets)
+        clock[0] += 4 * LONG_NS
+        served = served_in_turn(queue, transports, 4, took_ns)
+        places.append(served.index(40) if 40 in served else None)
+    assert places[-40:] == [0] * 40, "the last of forty, who asks for nearly nothing"
+
+
+def test_what_was_used_long_ago_counts_no_more(clock: list[int]) -> None:
+    queue, transports, turns = by_use(clock, 1, 2, 3)
+    orders = []
+    for pause_ns in (1 << WINDOW_BITS, 40 << WINDOW_BITS):
+        queue.prompt.clear()
+        turns.begin(turns.sockets)
+        for _ in range(200):
+            queue.judge(transports[1], LONG_NS)
+        queue.poll(transports)
+        clock[0] += pause_ns
+        turns.begin(turns.sockets)
+        orders.append(served_in_turn(queue, transports, 3, {}))
+    assert orders == [[2, 3, 1], [1, 2, 3]]
+
+
+def test_time_is_shared_by_those_that_always_ask(clock: list[int]) -> None:
+    queue, transports, turns = by_use(clock, 1, 2, 3)
+    took_ns = {1: LONG_NS // 4, 2: LONG_NS // 4, 3: LONG_NS}
+    services: list[int] = []
+    for _ in range(300):
+        turns.begin(turns.sockets)
+        clock[0] += 2 * LONG_NS
+        services += served_in_turn(queue, transports, 1, took_ns)
+    counts = [services.count(client) for client in (1, 2, 3)]
+    assert counts[2] > 20
+    assert counts[2] * 3 < min(counts[:2])
+
+
+def test_a_crowd_that_would_take_long_to_sort_is_served_as_it_comes(clock: list[int]) -> None:
+    clients = range(1, SORTED_MAX + 3)
+    queue, transports, turns = by_use(clock, *clients)
+    turns.begin(turns.sockets)
+    first = served_in_turn(queue, transports, 1, {1: LONG_NS})
+    second = served_in_turn(queue, transports, len(clients), {})
+    assert (first, second) == ([1], [*clients[1:], 1])
 
 
 def test_a_closed_socket_is_forgotten() -> None:
