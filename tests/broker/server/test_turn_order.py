@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from broker.loop.slices import Steps
+from broker.server.reactor import SHORT_WORK_EXPECTED_NS
 from broker.server.ready_sockets import PROMPT_CREDIT
 from broker.server.sockets import READ
 from protocol.messages.metadata import MetadataRequest
@@ -100,6 +102,42 @@ def test_short_work_without_end_does_not_keep_long_work_from_its_turn(loop: Loop
     loop.turn((long, IN), *[(sock, IN) for sock in crowd])
     assert ids_taken(long) == [1, 2]
     assert sum(bool(ids_taken(sock)) for sock in crowd) == 5
+
+
+def test_what_slices_of_its_answers_took_counts_with_a_client_s_next_request_and_no_later(loop: Loop) -> None:
+    sock = asking(loop, 1)
+    transport = loop.reactor._sockets.transports[sock.fileno()]
+    transport.connection.sliced_ns = 3_000_000
+    levels = []
+    for number in range(2, 4):
+        loop.turn((sock, IN))
+        levels.append(transport.long)
+        sock.incoming.append(frame(MetadataRequest(topics=[]), 12, number))
+    assert levels == [True, False]
+
+
+@pytest.mark.parametrize("beside_short", [True, False])
+def test_beside_short_work_a_turn_serves_long_work_or_runs_slices(loop: Loop, *, beside_short: bool) -> None:
+    long = asking(loop, 1, duration_ms=3)
+    loop.turn((long, IN))
+    slices: list[int] = []
+
+    def work() -> Steps:
+        while len(slices) < 20:
+            slices.append(loop.clock_ns)
+            loop.clock_ns += 3_000_000
+            yield
+
+    loop.gateway.broker.scheduler.add_work(work())
+    done = []
+    for number in range(2, 8):
+        loop.clock_ns += SHORT_WORK_EXPECTED_NS
+        long.incoming.append(frame(MetadataRequest(topics=[]), 12, number))
+        crowd = [asking(loop, number)] if beside_short else []
+        before = len(ids_taken(long)), len(slices)
+        loop.turn((long, IN), *[(sock, IN) for sock in crowd])
+        done.append((len(ids_taken(long)) - before[0], len(slices) - before[1]))
+    assert set(done) == ({(1, 0), (0, 1)} if beside_short else {(1, 1)})
 
 
 def test_a_crowd_that_was_told_to_rest_is_not_served_in_one_turn(loop: Loop) -> None:
