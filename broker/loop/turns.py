@@ -22,8 +22,11 @@ from typing import Final, Protocol
 from broker.loop.histogram import Histogram
 from protocol.api_keys import ApiKey
 
-PAGE_NS: Final = 10_000_000
-"""The time for which a page counts as being made: most take less."""
+PAGE_NS: Final = 50_000_000
+"""The time for which a page counts as being made, if its end is not told: some turns of a busy loop."""
+
+SENT_NS: Final = 10_000_000
+"""The same from when there is only left to send it."""
 
 BUDGET_NS: Final = 5_000_000
 """The processor time that a turn may take: with it, a client waits some milliseconds for any other."""
@@ -199,6 +202,14 @@ class Turns:
     def asked_for_page(self) -> None:
         """Note that a page is made for a client of HTTP, which takes some visits to trio."""
         self.page_until_ns = self.clock_ns() + PAGE_NS
+
+    def page_is_made(self) -> None:
+        """Note that a page is to be sent."""
+        self.page_until_ns = self.clock_ns() + SENT_NS
+
+    def no_page(self) -> None:
+        """Note that no client of HTTP is there any more."""
+        self.page_until_ns = 0
 
     @contextmanager
     def aside(self, task: Task) -> Iterator[None]:

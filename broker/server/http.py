@@ -52,12 +52,19 @@ class HttpServer:
         self._errors = errors
         self._local = local
         self._judge = judge
+        self._conversations = 0
 
     async def converse(self, stream: trio.abc.Stream, host: str = "") -> None:
         """Answer one client, from this address, until it leaves or its connection must be closed."""
         # Its request comes at once, most often.
         self._turns.asked_for_page()
-        await converse(self, stream, host)
+        self._conversations += 1
+        try:
+            await converse(self, stream, host)
+        finally:
+            self._conversations -= 1
+            if not self._conversations:
+                self._turns.no_page()
 
     def body_bytes_max(self, path: str) -> int:
         """Return the size of the largest body that is read for a path."""
@@ -72,6 +79,8 @@ class HttpServer:
         except Exception as error:  # noqa: BLE001  (the net)
             self._errors.note(ErrorPlace.HTTP, f"{request.method} {request.path}", error)
             return Page(b"internal error; the server's log has its cause\n", 500)
+        finally:
+            self._turns.page_is_made()
 
     def is_long(self, _: HttpRequest) -> bool:
         """Whether an answer may take seconds: none of these does."""

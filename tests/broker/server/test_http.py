@@ -9,7 +9,7 @@ import trio
 import trio.testing
 
 from broker.loop.internal_errors import InternalErrors
-from broker.loop.turns import PAGE_NS, Turns
+from broker.loop.turns import PAGE_NS, SENT_NS, Turns
 from broker.server.http import HttpServer, Judge, Route
 from broker.server.http_conversation import (
     BODY_BYTES_MAX,
@@ -318,11 +318,17 @@ def test_a_judge_that_fails_lets_no_one_in() -> None:
     assert status(run(talk, local=False, judge=judge)) == 500
 
 
-def test_the_loop_learns_of_requests_for_pages() -> None:
-    turns = Turns(lambda: 1)
-    server = HttpServer({"/": Route(hello)}, InternalErrors(), local=True, turns=turns)
-    page = trio.run(server.answer, HttpRequest("GET", "/", "", {}, b""), "127.0.0.1")
-    assert (page.status, turns.page_until_ns) == (200, 1 + PAGE_NS)
+def test_the_loop_learns_of_requests_for_pages_and_when_they_are_made() -> None:
+    turns, until_ns = Turns(lambda: 1), list[int]()
+
+    async def page(_: HttpRequest) -> Page:
+        await trio.lowlevel.checkpoint()
+        until_ns.append(turns.page_until_ns)
+        return Page(b"")
+
+    server = HttpServer({"/": Route(page)}, InternalErrors(), local=True, turns=turns)
+    trio.run(server.answer, HttpRequest("GET", "/", "", {}, b""), "127.0.0.1")
+    assert [*until_ns, turns.page_until_ns] == [1 + PAGE_NS, 1 + SENT_NS]
 
 
 def test_the_loop_learns_of_a_connection_before_its_request_has_come() -> None:
@@ -338,3 +344,23 @@ def test_the_loop_learns_of_a_connection_before_its_request_has_come() -> None:
             await ours.aclose()
 
     trio.run(main)
+    assert not turns.page_until_ns, "nobody waits for a page"
+
+
+def test_the_end_of_a_connection_does_not_hold_up_the_page_of_another() -> None:
+    turns = Turns(lambda: 1)
+    server = HttpServer({"/": Route(hello)}, InternalErrors(), local=True, turns=turns)
+
+    async def main() -> None:
+        pairs = [trio.testing.memory_stream_pair() for _ in range(2)]
+        async with trio.open_nursery() as nursery:
+            for _, theirs in pairs:
+                nursery.start_soon(server.converse, theirs, "127.0.0.1")
+            await trio.testing.wait_all_tasks_blocked()
+            await pairs[0][0].aclose()
+            await trio.testing.wait_all_tasks_blocked()
+            assert turns.page_until_ns == 1 + PAGE_NS
+            await pairs[1][0].aclose()
+
+    trio.run(main)
+    assert not turns.page_until_ns
