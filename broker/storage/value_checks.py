@@ -9,14 +9,13 @@ is a deletion.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
+from broker.storage.column_judges import JUDGES
 from protocol.record_reader import Record
 
 if TYPE_CHECKING:
     from broker.storage.schemas import Schemas
-    from views.unfit_judge import Judge
 
 MISFITS_MAX: Final = 1000
 """The most refused records named in one answer, as for records without a key."""
@@ -51,7 +50,7 @@ class ColumnsCheck:
     """The check against declared columns."""
 
     def __init__(self, columns: str) -> None:
-        self._judge = judge_of_columns(columns)
+        self._judge = JUDGES.of(columns)
         self._first = 0
         self._rows: list[Record] = []
         self.misfits: Misfits = []
@@ -128,16 +127,3 @@ class RegistryCheck:
         except self._error as error:
             return f"not of schema {identity}: {error}"
         return None
-
-
-@lru_cache(maxsize=64)
-def judge_of_columns(columns: str) -> Judge:
-    """Return the judge of values by the text of kawal.columns, compiled once."""
-    from views.columns import parse_columns
-    from views.plan import UnfitPlan, plan_view
-    from views.statement import parse_view
-    from views.unfit_judge import Judge
-
-    plan = plan_view(parse_view("UNFIT topic"), parse_columns(columns))
-    assert isinstance(plan, UnfitPlan)
-    return Judge(plan)
