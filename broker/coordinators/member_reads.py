@@ -39,7 +39,9 @@ LOAD_WAIT_MS: Final = 30_000
 """The time after a start for which fetches wait for groups that are not loaded."""
 
 CLIENTS_MAX: Final = 1_000
-"""The clients whose partitions are remembered; those of others are looked up again."""
+PLACES_MAX: Final = 200_000
+"""The clients whose partitions are remembered, and the partitions of all of them, at 160 bytes each; those
+of others are looked up again."""
 
 EXCLUDED: Final = "kawal.consume.excluded"
 MIN_ROWS: Final = "kawal.min.poll.rows"
@@ -87,6 +89,8 @@ class MemberReads:
         self._settings: dict[str, ReadSettings] = {}
         # The reads of each client, with the state of the groups for which they were looked up.
         self._found: dict[tuple[str, str], tuple[tuple[int, int], Reads]] = {}
+        # The partitions in there, and in what has been replaced since it was emptied.
+        self._places = 0
 
     @property
     def is_used(self) -> bool:
@@ -139,8 +143,10 @@ class MemberReads:
             held = coordinator.fetched_by(client, self._settings.keys())
             every = coordinator.fetched_by(client) if held else {}
         reads = self._reads(client, every)
-        if len(self._found) >= CLIENTS_MAX:
+        self._places += len(reads)
+        if len(self._found) >= CLIENTS_MAX or self._places > PLACES_MAX:
             self._found.clear()
+            self._places = len(reads)
         self._found[key] = state, reads
         return reads
 
@@ -152,8 +158,9 @@ class MemberReads:
         doubtful: set[Place] = set()
         for group_id, places in held.items():
             settings = self._settings.get(group_id, ReadSettings())
+            own = GroupRead(group_id, settings)
             for place in places:
-                other = found.setdefault(place, GroupRead(group_id, settings))
+                other = found.setdefault(place, own)
                 if other.group_id != group_id and (
                     other.settings != settings or settings.begins_with_snapshot
                 ):

@@ -119,3 +119,19 @@ def test_the_clients_that_are_remembered_are_bounded(
         reader: Client = gateway.client(f"10.0.1.{last}")
         assert seen(reader, "t") == ALL
     assert len(gateway.broker.member_reads._found) <= 3
+
+
+def test_the_partitions_that_are_remembered_are_bounded(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.coordinators.member_reads.PLACES_MAX", 5)
+    create(gateway.client(), "w", partitions=4)
+    readers = []
+    for number in range(3):
+        configure(gateway.client(), f"g{number}", consume_excluded="true")
+        readers.append(member(gateway, "w", group_id=f"g{number}", host=f"10.0.1.{number}"))
+    for reader in 2 * readers:
+        send(gateway.client(), "w", records((b"a", b"x"), restored=[0]))
+        assert seen(reader, "w") == []
+        places = [len(reads) for _, reads in gateway.broker.member_reads._found.values()]
+        assert places == [4]
