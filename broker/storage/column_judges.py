@@ -6,8 +6,6 @@ is room for a number of characters of `kawal.columns`, not for a number of topic
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,35 +14,47 @@ if TYPE_CHECKING:
 CHARACTERS_MAX: Final = 256 << 10
 """The columns of some hundred topics, or of a dozen that declare as many as they may; about 30 MB."""
 
+LEAST: Final = 512
+"""Shorter columns count as this many characters."""
+
 
 class ColumnJudges:
-    """The judges that were used last; threads may ask at the same time."""
+    """The judges that were used last.
+
+    Threads may ask at the same time: each step is one of the interpreter's own, and what two of them compile is
+    the same.
+    """
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
         self._characters_max = characters_max
-        self._characters = 0
-        self._lock = Lock()
-        self._judges: OrderedDict[str, Judge] = OrderedDict()
+        # The one used last is the last.
+        self._judges: dict[str, Judge] = {}
 
     def __len__(self) -> int:
         return len(self._judges)
 
     def of(self, columns: str) -> Judge:
         """Return the judge by the text of `kawal.columns`."""
-        with self._lock:
-            known = self._judges.get(columns)
-            if known is not None:
-                self._judges.move_to_end(columns)
-                return known
-        made = _compiled(columns)
-        with self._lock:
-            if columns not in self._judges:
-                self._characters += len(columns)
-            self._judges[columns] = made
-            while self._characters > self._characters_max and len(self._judges) > 1:
-                oldest, _ = self._judges.popitem(last=False)
-                self._characters -= len(oldest)
+        known = self._judges.pop(columns, None)
+        if known is not None:
+            self._judges[columns] = known
+            return known
+        made = self._judges[columns] = _compiled(columns)
+        self._make_room()
         return made
+
+    def _make_room(self) -> None:
+        kept = list(self._judges)
+        characters = sum(map(_weight, kept))
+        for oldest in kept[:-1]:
+            if characters <= self._characters_max:
+                return
+            self._judges.pop(oldest, None)
+            characters -= _weight(oldest)
+
+
+def _weight(columns: str) -> int:
+    return max(LEAST, len(columns))
 
 
 def _compiled(columns: str) -> Judge:
