@@ -21,8 +21,8 @@ LEAST: Final = 512
 class ColumnJudges:
     """The judges that were used last.
 
-    Threads may ask at the same time: each step is one of the interpreter's own, and what two of them compile is
-    the same.
+    Threads may ask at the same time: each step is one of the interpreter's own, and what two of them compile
+    is the same.
     """
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
