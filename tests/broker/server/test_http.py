@@ -344,7 +344,7 @@ def test_the_loop_learns_of_a_connection_before_its_request_has_come() -> None:
             await ours.aclose()
 
     trio.run(main)
-    assert not turns.page_until_ns, "nobody waits for a page"
+    assert not turns.page_until_ns, "no page is waited for"
 
 
 def test_the_end_of_a_connection_does_not_hold_up_the_page_of_another() -> None:
