@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from views.tags import KeyTags
     from wal.reader import ReadResult
 
+NOW_BYTES_MAX: Final = 64 << 10
+"""Records that are more together are not evaluated in one go, however few they are."""
+
 PAIRED_FROM: Final = 16
 """Statements with fewer records in their first slice yield after each slice: one record may fill it."""
 
@@ -347,8 +350,16 @@ class QueryPartition(ScannedPartition):
             return (yield from steps_of(None))
         return (yield from with_opened(self.host, batch, steps_of))
 
-    def filtered_now(self, batch: memoryview) -> Filtered:
-        """Find what the view shows of a batch of a few records, in one go."""
+    def filtered_now(self, batch: memoryview) -> Filtered | None:
+        """Find what the view shows of a batch of a few records in one go; None: that may take long."""
+        evaluator, count = self.evaluator, read_batch_header(batch).record_count
+        if (
+            count > evaluator.first_records
+            or len(batch) > NOW_BYTES_MAX
+            or evaluator.plan.framed
+            or evaluator.may_be_slow(len(batch))
+        ):
+            return None
         steps = self.filtered(batch, None)
         while True:
             try:

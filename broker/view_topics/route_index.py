@@ -152,8 +152,11 @@ class RoutedView(Protocol):
     def counters(self) -> ViewCounters:
         """The counters of the view."""
 
-    def filtered_now(self, batch: memoryview) -> Filtered:
-        """Find what the view shows of a batch of a few records."""
+    def filtered_now(self, batch: memoryview) -> Filtered | None:
+        """Find what the view shows of a batch of a few records in one go; None: that may take long."""
+
+    def filtered(self, batch: memoryview, tags: None) -> WaitingSteps:
+        """Find what the view shows of a batch, in slices; return a `Filtered` at the end."""
 
     def is_awaited(self) -> bool:
         """Whether a fetch waits for the view."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from broker.loop.slices import WaitingSteps
+from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.view_cache import Evaluated
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class RoutedReader:
                 self._pass(found, offset, end)
             if routed is None:
                 return
-            shown_bytes += self._show(routed)
+            shown_bytes += yield from self._show(routed)
+            if compaction != self.index.compaction:
+                return
             offset = routed.header.last_offset + 1
             if budget.spend_units(UNITS_OF_SHOWING):
                 yield None
@@ -90,12 +93,16 @@ class RoutedReader:
         counters.unfit += found.unfit_between(start, end)
         return self._view.ranges.add_nothing(start, end)
 
-    def _show(self, routed: RoutedBatch) -> int:
-        """Evaluate the records that have the view's value; return the size of what is shown."""
-        view, header = self._view, routed.header
+    def _show(self, routed: RoutedBatch) -> Generator[Until | None, None, int]:
+        """Evaluate the records that have the view's value, many of them in slices; return what is shown."""
+        view, header, compaction = self._view, routed.header, self.index.compaction
         records = routed.records(self._value)
         assert records is not None, "the batch was found by its value"
         made = view.filtered_now(records)
+        if made is None:
+            made = yield from view.filtered(records, None)
+            if compaction != self.index.compaction:
+                return 0
         counters = view.counters
         counters.scanned += header.record_count
         counters.matched += made.matched
