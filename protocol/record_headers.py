@@ -30,6 +30,9 @@ from protocol.records import (
 RECORDS_PER_STEP: Final = 200
 """Records between two looks at the time: 0.4 to 0.8 ms."""
 
+BYTES_PER_STEP: Final = 512 << 10
+"""Bytes of larger records, whose copies take as long."""
+
 _NO_HEADER: Final = bytes(HEADER_BYTES)
 
 
@@ -93,6 +96,8 @@ def with_headers_steps(
     parts: list[bytes] = []
     start = 0
     source_base = header.base_offset
+    # All parts at once would take a turn of the event loop to join, and another to free.
+    made, join_at = bytearray(_NO_HEADER), BYTES_PER_STEP
     varints, left = VARINTS, RECORDS_PER_STEP
     try:
         for offset, _, at, end in record_heads(header, body):
@@ -121,17 +126,20 @@ def with_headers_steps(
             parts += (body[content:at], number, body[after:end], more)
             start = end
             left -= 1
-            if not left:
-                left = RECORDS_PER_STEP
+            if not left or start >= join_at:
+                made += b"".join(parts)
+                parts.clear()
+                left, join_at = RECORDS_PER_STEP, start + BYTES_PER_STEP
                 yield
     except IndexError:
         raise Malformed(len(body), f"batch at offset {source_base}", "cut: a record ends here") from None
-    return _batch_of(parts, header, base_offset, leader_epoch)
+    made += b"".join(parts)
+    _finish(made, header, base_offset, leader_epoch)
+    return made
 
 
-def _batch_of(parts: list[bytes], header: BatchHeader, base_offset: int, leader_epoch: int) -> bytearray:
-    """Return a batch of encoded records that is otherwise like the one with this header."""
-    made = bytearray().join([_NO_HEADER, *parts])
+def _finish(made: bytearray, header: BatchHeader, base_offset: int, leader_epoch: int) -> None:
+    """Give encoded records, which follow room for it, a header that is otherwise like this one."""
     HEADER.pack_into(
         made,
         0,
@@ -150,4 +158,3 @@ def _batch_of(parts: list[bytes], header: BatchHeader, base_offset: int, leader_
         header.record_count,
     )
     renew_crc(made)
-    return made

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from protocol.compression import Codec
 from protocol.errors import Malformed
-from protocol.record_headers import encoded_header, with_headers
+from protocol.record_headers import (
+    BYTES_PER_STEP,
+    RECORDS_PER_STEP,
+    encoded_header,
+    with_headers,
+    with_headers_steps,
+)
 from protocol.record_reader import Record, iter_records
 from protocol.record_writer import empty_batch, encode_batch
 from protocol.records import check_crc, read_batch_header, renew_crc
@@ -70,6 +76,26 @@ def test_records_are_the_same_with_headers_behind_their_own(
     assert after.is_append_time == append_time
     assert (after.producer_id, after.producer_epoch, after.base_sequence) == (-1, -1, -1)
     assert not after.is_transactional
+
+
+@pytest.mark.parametrize(("count", "size_bytes"), [(5_000, 10), (60, 100_000)])
+def test_many_records_and_large_ones_are_joined_in_steps(count: int, size_bytes: int) -> None:
+    records = [Record(at, at, b"k", b"x" * size_bytes) for at in range(count)]
+    more = encoded_header("a", b"b")
+    batch = encode_batch(records)
+    steps = with_headers_steps(batch, lambda _: more, 1, base_offset=0)
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            made = end.value
+            break
+        pauses += 1
+    assert pauses >= len(batch) // (2 * BYTES_PER_STEP)
+    assert pauses >= count // RECORDS_PER_STEP
+    assert made == with_headers(batch, lambda _: more, 1, base_offset=0)
+    assert [(found.key, found.value) for found in iter_records(made)] == [(b"k", b"x" * size_bytes)] * count
 
 
 def test_a_batch_without_records_stays_one() -> None:
