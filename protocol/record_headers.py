@@ -53,7 +53,9 @@ def with_headers(
 ) -> bytearray:
     """Return the batch at the start of `batch` uncompressed, with `count` headers added to each record.
 
-    As `with_headers_steps`, in one go.
+    `headers_of(offset)` gives the encoded headers for the record at an offset; they come after the record's
+    own. The result begins at `base_offset` and keeps the distances between records and to its end, the
+    timestamps and their type; it belongs to no producer and no transaction.
     Raises: Malformed; DecompressedTooLarge.
     """
     steps = with_headers_steps(
@@ -82,23 +84,18 @@ def with_headers_steps(
     limit_bytes: int = OUTPUT_BYTES_MAX,
     records: bytes | Malformed | None = None,
 ) -> Generator[None, None, bytearray]:
-    """Return a batch uncompressed, with `count` headers added to each record; yield after some records each.
+    """Return a batch as `with_headers` does, in steps: about 1.7 µs for a record of 100 bytes.
 
-    `headers_of(offset)` gives the encoded headers for the record at an offset; they come after the record's
-    own. The result begins at `base_offset` and keeps the distances between records and to its end, the
-    timestamps and their type; it belongs to no producer and no transaction. Takes about 1.7 µs per record
-    of 100 bytes. `records`: what is in the batch, if it was opened already, or why it cannot be.
+    `records`: what is in the batch, if it was opened already, or why it cannot be.
     Raises: Malformed; DecompressedTooLarge.
     """
     if isinstance(records, Malformed):
         raise records.with_traceback(None)
     header, body = open_batch(batch, limit_bytes) if records is None else (read_batch_header(batch), records)
-    parts: list[bytes] = []
-    start = 0
-    source_base = header.base_offset
     # All parts at once would take a turn of the event loop to join, and another to free.
-    made, join_at = bytearray(_NO_HEADER), BYTES_PER_STEP
-    varints, left = VARINTS, RECORDS_PER_STEP
+    parts: list[bytes] = []
+    varints, made = VARINTS, bytearray(_NO_HEADER)
+    start, left, join_at = 0, RECORDS_PER_STEP, BYTES_PER_STEP
     try:
         for offset, _, at, end in record_heads(header, body):
             content = start + (1 if body[start] < 128 else 2 if body[start + 1] < 128 else 3)
@@ -132,13 +129,14 @@ def with_headers_steps(
                 left, join_at = RECORDS_PER_STEP, start + BYTES_PER_STEP
                 yield
     except IndexError:
-        raise Malformed(len(body), f"batch at offset {source_base}", "cut: a record ends here") from None
+        raise Malformed(
+            len(body), f"batch at offset {header.base_offset}", "cut: a record ends here"
+        ) from None
     made += b"".join(parts)
-    _finish(made, header, base_offset, leader_epoch)
-    return made
+    return _with_header(made, header, base_offset, leader_epoch)
 
 
-def _finish(made: bytearray, header: BatchHeader, base_offset: int, leader_epoch: int) -> None:
+def _with_header(made: bytearray, header: BatchHeader, base_offset: int, leader_epoch: int) -> bytearray:
     """Give encoded records, which follow room for it, a header that is otherwise like this one."""
     HEADER.pack_into(
         made,
@@ -158,3 +156,4 @@ def _finish(made: bytearray, header: BatchHeader, base_offset: int, leader_epoch
         header.record_count,
     )
     renew_crc(made)
+    return made
