@@ -40,7 +40,7 @@ LOAD_WAIT_MS: Final = 30_000
 
 CLIENTS_MAX: Final = 1_000
 PLACES_MAX: Final = 200_000
-"""The clients whose partitions are remembered, and the partitions of all of them, at 160 bytes each; those
+"""The clients whose partitions are remembered, and the partitions of all of them, at 140 bytes each; those
 of others are looked up again."""
 
 EXCLUDED: Final = "kawal.consume.excluded"

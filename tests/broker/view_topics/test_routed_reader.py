@@ -104,3 +104,22 @@ def test_records_whose_pattern_may_take_long_are_evaluated_in_a_thread(
     gateway = routed()
     monkeypatch.setattr(Evaluator, "may_be_slow", lambda _evaluator, _size_bytes: True)
     assert [len(found) for found in seen(gateway)[:4]] == [10, 10, 10, 0]
+
+
+def test_what_was_evaluated_while_the_source_was_compacted_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway = Gateway(kawal_vnodes=1)
+    client = views_over(gateway, VIEWS)
+    send(client, "t", batch(*[b'{"id": 0}'] * 5_000))
+    assert ids(client, "v1") == [], "the index is made"
+    view, reader = readers(gateway)[0]
+    found = reader.index.find(0)
+    assert found is not None
+    first = found.first(0, 0)
+    assert first is not None
+    passes = iter((1, 2))
+    monkeypatch.setattr(type(reader.index), "compaction", property(lambda _index: next(passes)))
+    steps = reader._show(first)
+    assert list(steps), "it takes several slices"
+    assert view.ranges.find(0) is None
