@@ -1,11 +1,17 @@
 """Errors that a request ends in, and Kafka's code for the engine's errors.
 
 RequestError(code, message)      one item of a request, or the whole of it, is refused
+Sentences().take(message)        the same sentence for each of 200,000 items has a bound
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from protocol.error_codes import ErrorCode, cut_message
+
+SENTENCES_CHARS_MAX: Final = 64 << 10
+"""The characters of the sentences in an answer with an error for each partition."""
 
 _BY_NUMBER = {int(code): code for code in ErrorCode}
 
@@ -32,6 +38,26 @@ class RequestError(Exception):
         self.message = message
         # (index in the batch, reason) of each record at fault.
         self.record_errors = record_errors
+
+
+class Sentences:
+    """The sentences of an answer with an error for each partition: past a bound, errors have codes alone.
+
+    A partition takes four bytes of a request, and the sentence about it may have the name of its topic.
+    """
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = SENTENCES_CHARS_MAX
+
+    def take(self, message: str | None) -> str | None:
+        """Return the sentence, cut if it is long, or None if there is no room left for it."""
+        if message is None or self._left <= 0:
+            return None
+        message = cut_message(message)
+        self._left -= len(message)
+        return message
 
 
 def storage_error(error: Exception) -> RequestError:

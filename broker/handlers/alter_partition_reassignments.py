@@ -3,7 +3,8 @@
 Behaviour: a partition stays on its node, so the only replicas that it can get are those it has.  Asking for
 them succeeds and does nothing; any others answer INVALID_REPLICA_ASSIGNMENT.  No reassignment is ever in
 progress, so there is nothing to cancel (85).
-Differences from Apache Kafka: on several nodes, Kafka moves partitions.
+Differences from Apache Kafka: on several nodes, Kafka moves partitions.  Sentences have 64 KiB in all; then
+codes stand alone.
 Version notes: v1 `allow_replication_factor_change` (KIP-860; the factor never changes here).
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from broker.catalogue.assignments import check_replicas
-from broker.errors import RequestError
+from broker.errors import RequestError, Sentences
 from broker.loop.call import Call
 from broker.loop.slices import Steps, begun, made_by_group
 from protocol.error_codes import ErrorCode
@@ -41,10 +42,11 @@ def handle(
 
 
 def _answer_all(broker: Broker, request: AlterPartitionReassignmentsRequest) -> Steps:
+    sentences = Sentences()
     answers = yield from made_by_group(
         request.topics,
         lambda topic: topic.partitions,
-        lambda topic, item: _answer(broker, topic.name, item),
+        lambda topic, item: _answer(broker, topic.name, item, sentences),
         lambda topic, partitions: ReassignableTopicResponse(name=topic.name, partitions=partitions),
     )
     return AlterPartitionReassignmentsResponse(
@@ -52,12 +54,14 @@ def _answer_all(broker: Broker, request: AlterPartitionReassignmentsRequest) -> 
     )
 
 
-def _answer(broker: Broker, name: str, item: ReassignablePartition) -> ReassignablePartitionResponse:
+def _answer(
+    broker: Broker, name: str, item: ReassignablePartition, sentences: Sentences
+) -> ReassignablePartitionResponse:
     answer = ReassignablePartitionResponse(partition_index=item.partition_index)
     try:
         _check(broker, name, item)
     except RequestError as error:
-        answer.error_code, answer.error_message = error.code, error.message
+        answer.error_code, answer.error_message = error.code, sentences.take(error.message)
     return answer
 
 

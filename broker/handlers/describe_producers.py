@@ -2,7 +2,7 @@
 
 Behaviour: the state kept of each producer of a partition, the one idle for longest first.
 Differences from Apache Kafka: partitions whose producers do not fit into an answer, which has at most 40,000,
-or into the memory for requests, answer POLICY_VIOLATION.
+or into the memory for requests, answer POLICY_VIOLATION.  Sentences have 64 KiB in all; then codes stand alone.
 Version notes: none.  Source: KIP-664.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.topic_admin import check_name
-from broker.errors import RequestError
+from broker.errors import RequestError, Sentences
 from broker.loop.call import Call
 from broker.loop.slices import Pace, Steps, begun
 from broker.storage.closed import is_alias
@@ -43,7 +43,7 @@ def handle(broker: Broker, call: Call[DescribeProducersRequest]) -> DescribeProd
 
 
 def _answer_all(broker: Broker, call: Call[DescribeProducersRequest]) -> Steps:
-    room, pace = _Room(call), Pace()
+    room, sentences, pace = _Room(call), Sentences(), Pace()
     topics: list[TopicResponse] = []
     for topic in call.request.topics:
         topics.append(answers := TopicResponse(name=topic.name, partitions=[]))
@@ -53,7 +53,7 @@ def _answer_all(broker: Broker, call: Call[DescribeProducersRequest]) -> Steps:
             try:
                 yield from _fill(answer, _producers(broker, topic.name, index, room), pace)
             except RequestError as error:
-                answer.error_code, answer.error_message = error.code, error.message
+                answer.error_code, answer.error_message = error.code, sentences.take(error.message)
             if pace.due():
                 yield
         if pace.due():

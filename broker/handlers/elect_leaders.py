@@ -2,7 +2,7 @@
 
 Behaviour: this node leads every partition, so no election is ever needed.  Partitions asked for by name
 answer so (84); with null, topics are listed without partitions.
-Differences from Apache Kafka: none known.
+Differences from Apache Kafka: sentences with names of topics have 64 KiB in all; then codes stand alone.
 Version notes: v1 election type and top-level error (KIP-460); v2 flexible.
 """
 
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from broker.errors import Sentences
 from broker.loop.call import Call
 from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Steps, begun, made_by_group, made_of
-from protocol.error_codes import ErrorCode, cut_message
+from protocol.error_codes import ErrorCode
 from protocol.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -47,10 +48,13 @@ def _answer_all(broker: Broker, request: ElectLeadersRequest) -> Steps:
             per_step=PLAIN_ITEMS_PER_STEP,
         )
         return ElectLeadersResponse(replica_election_results=list(filter(None, results)))
+    sentences = Sentences()
     answers = yield from made_by_group(
         request.topic_partitions,
         lambda topic: topic.partitions,
-        lambda topic, index: _answer(broker, topic.topic, index) if known else _unknown_type(kind, index),
+        lambda topic, index: (
+            _answer(broker, topic.topic, index, sentences) if known else _unknown_type(kind, index)
+        ),
         lambda topic, partitions: ReplicaElectionResult(topic=topic.topic, partition_result=partitions),
     )
     code = ErrorCode.NONE if known or not answers else ErrorCode.INVALID_REQUEST
@@ -65,11 +69,14 @@ def _unknown_type(kind: int, index: int) -> PartitionResult:
     )
 
 
-def _answer(broker: Broker, name: str, index: int) -> PartitionResult:
+def _answer(broker: Broker, name: str, index: int, sentences: Sentences) -> PartitionResult:
     topic = broker.catalogue.find(name)
-    code, message = ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED
-    if topic is None:
-        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
-    elif not 0 <= index < topic.partition_count:
-        code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{index}"
-    return PartitionResult(partition_id=index, error_code=code, error_message=cut_message(message))
+    if topic is not None and 0 <= index < topic.partition_count:
+        code, message = ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED
+        return PartitionResult(partition_id=index, error_code=code, error_message=message)
+    what = f"topic as {name}" if topic is None else f"partition as {name}-{index}"
+    return PartitionResult(
+        partition_id=index,
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        error_message=sentences.take(f"No such {what}"),
+    )
