@@ -54,7 +54,7 @@ def test_what_is_not_there_is_told_each_time(client: Client) -> None:
 def test_a_name_of_32_kb_is_not_said_again_for_each_of_its_partitions(client: Client) -> None:
     answers = ask(client, ("x" * 32_767, list(range(1_000))))
     assert {answer.error_code for answer in answers} == {17}
-    assert sum(len(answer.error_message) for answer in answers) <= 1_000 * 1_000
+    assert sum(len(answer.error_message or "") for answer in answers) <= 65_000 + 1_000
 
 
 def test_more_partitions_than_other_requests_may_name_are_answered(client: Client) -> None:
