@@ -7,6 +7,7 @@ it.  The number of partitions in it is bounded by `kawal.metrics.partitions.max`
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,6 +22,10 @@ from broker.loop.listener_stats import ListenerStats
 from broker.loop.security_stats import SecurityStats
 from broker.loop.slices import at_once, made_of
 from broker.storage.partition import Partition
+from wal.disk_errors import DiskError
+from wal.errors import WalError
+
+logger = logging.getLogger("kawal.broker")
 
 
 class HistogramCopy(NamedTuple):
@@ -309,7 +314,12 @@ def partition_steps(broker: Broker) -> Generator[None, None, list[PartitionState
         if catalogue.by_id.get(topic.topic_id) is not topic:
             return None
         partition = broker.topics.here(topic, index)
-        return None if partition is None else _partition_state(partition)
+        try:
+            return None if partition is None else _partition_state(partition)
+        except (WalError, DiskError) as error:
+            # The end of a view is looked for in the log's files.
+            logger.warning("partition %d of topic %r is not in the metrics: %s", index, topic.name, error)
+            return None
 
     made = yield from made_of(shown, state_of)
     return [state for state in made if state is not None]

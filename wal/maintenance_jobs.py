@@ -225,6 +225,10 @@ class TierJob(Job):
     record: RemoteRecord
     is_renamed: bool = False
 
+    def __post_init__(self) -> None:
+        # It is read from between the loss of its name and the end of the job.
+        self.segment.open_shared(self.disk)
+
     def run(self) -> None:
         """Look at what stays, write the record, and rename the file as if it were retired."""
         segment, record = self.segment, self.record

@@ -123,15 +123,23 @@ def read_versions(state: LogState, from_version: int, max_bytes: int) -> list[Ve
 def frames_from(state: LogState, version: int) -> Iterator[FrameRef]:
     """Yield the data frames from the one that holds `version` on, oldest first.
 
-    If its segment was deleted, none holds it: the next frame is the first.
+    If its segment was deleted, none holds it: the next frame is the first.  A segment may be deleted, too,
+    while the caller rests between two frames, and has lost its name then.
     """
     first = max(0, state.segments.row_of(version))
     for segment in list(state.segments.all[first:]):
-        if segment.next_version <= version:
+        if _is_gone(segment) or segment.next_version <= version:
             continue
         index = index_of(state, segment)
         for row in range(max(0, index.frame_of(version)), len(index.frame_version)):
+            if _is_gone(segment):
+                break
             yield _frame_at(state, segment, index, row)
+
+
+def _is_gone(segment: Segment) -> bool:
+    """Whether the segment is retired; it may become so at any rest of a reader."""
+    return segment.retired
 
 
 def _frame_at(state: LogState, segment: Segment, index: SegmentIndex, row: int) -> FrameRef:

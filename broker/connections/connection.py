@@ -280,7 +280,7 @@ class Connection(MeteredConnection):
 
         if not self.closed:
             before = self._answered(call)
-            offload(work.encode, done)
+            self.memory.wide.add(call, work, offload, done)
             if before is not None:
                 self.stats.turns.leave(before)
 
@@ -385,6 +385,7 @@ class Connection(MeteredConnection):
             if call.holder is not None:
                 call.holder.cancel(call)
                 call.holder = None
+            self.memory.wide.forget(call)
         self.calls.clear()
         self.unanswered = 0
         # It names this connection, too: a cycle, which the collector might never look at.

@@ -65,6 +65,7 @@ class ConnectionReaper:
         self._config = config
         self._reaping = False
         self._relieving = False
+        memory.wide.make_room = lambda: self.relieve_soon(loop.clock.turn_ms)
 
     def connected(self, now_ms: int) -> None:
         """Watch a new connection, too."""
@@ -156,7 +157,7 @@ class ConnectionReaper:
             self._loop.waiters.wake_heaviest(surplus_bytes, lambda call: call.connection.use in hosts, now_ms)
             self._end_half_sent(hosts, surplus_bytes, now_ms)
         for use in hosts:
-            if memory.answers_full or use.answers_bytes >= memory.host_answers_bytes_max:
+            if memory.answers_full or memory.host_answers_full(use):
                 self._end_unread(use, now_ms)
         self.relieve_soon(now_ms)
 

@@ -17,7 +17,8 @@ the others going:
                 it takes above that does not count against others; while the limit is reached, this is so for
                 all large ones, as what they decode to is known only then
 
-Memory that its holders do not give back is taken back by connection_reaper.py.
+A wide answer is encoded when there is room for it (wide_answers.py).  Memory that its holders do not give
+back is taken back by connection_reaper.py.
 Source: Kafka's queued.max.request.bytes (KIP-72), whose pool also lets one request more in.
 """
 
@@ -25,6 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+
+from broker.connections.wide_answers import WideAnswers
 
 if TYPE_CHECKING:
     from broker.config.config import Config
@@ -119,9 +122,11 @@ class MemoryLimits(Generic[HolderT]):
         "requests_bytes",
         "requests_bytes_max",
         "unfinished",
+        "wide",
     )
 
     def __init__(self, config: Config) -> None:
+        self.wide = WideAnswers(self)
         self.requests_bytes = 0
         self.answers_bytes = 0
         # The connection with a heavy request in work, what that takes above the limit, and those that wait.
@@ -149,6 +154,7 @@ class MemoryLimits(Generic[HolderT]):
         share = config.kawal_memory_share_per_ip
         self.host_requests_bytes_max = int(self.requests_bytes_max * share)
         self.host_answers_bytes_max = int(self.answers_bytes_max * share)
+        self.wide.go_on()
 
     # --- addresses --------------------------------------------------------------------------------------
 
@@ -172,7 +178,11 @@ class MemoryLimits(Generic[HolderT]):
 
     def host_full(self, use: HostUse[HolderT]) -> bool:
         """Whether the address has its share of the memory for requests or answers."""
-        return self.host_requests_full(use) or use.answers_bytes >= self.host_answers_bytes_max
+        return self.host_requests_full(use) or self.host_answers_full(use)
+
+    def host_answers_full(self, use: HostUse[HolderT]) -> bool:
+        """Whether the address has its share of the memory for answers."""
+        return use.answers_bytes >= self.host_answers_bytes_max
 
     def host_requests_full(self, use: HostUse[HolderT]) -> bool:
         """Whether the address has its share of the memory for requests."""
@@ -222,7 +232,7 @@ class MemoryLimits(Generic[HolderT]):
     def holds_back(self, connection: HolderT) -> bool:
         """Whether nothing may be read from the connection because of what all connections hold."""
         use = connection.use
-        if (self.answers_full or use.answers_bytes >= self.host_answers_bytes_max) and (
+        if (self.answers_full or self.host_answers_full(use)) and (
             connection.outgoing or self.answers_bytes >= ANSWERS_FACTOR_MAX * self.answers_bytes_max
         ):
             return True

@@ -131,7 +131,7 @@ class MeteredConnection:
             self.memory.begin_heavy(self)
         if added_bytes >= SMALL_BYTES:
             self.large_at = self.client.request_count
-        if not -SMALL_BYTES < added_bytes < SMALL_BYTES:
+        if not -SMALL_BYTES < self.request_bytes - self.accounted_requests_bytes < SMALL_BYTES:
             self.account()
 
     def may_keep(self, size_bytes: int) -> bool:
@@ -178,3 +178,5 @@ class MeteredConnection:
             memory.answers_bytes += added_bytes
             self.use.answers_bytes += added_bytes
             self.accounted_answers_bytes = self.memory_bytes
+            if added_bytes < 0 and memory.wide:
+                memory.wide.go_on()

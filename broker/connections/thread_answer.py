@@ -27,11 +27,14 @@ class ThreadAnswer:
     def encode(self) -> None:
         """Encode the response; free it, unless it is kept, and the request."""
         call, response = self._call, self._response
-        self._response = None
         call.errors = errors_of(response)
         self.error_counts.update(call.errors or ())
         self.output += encode_answer(call, response)
-        done = [call.request] if self._is_kept else [response, call.request]
         del response
-        call.request = None
+        self.free()
+
+    def free(self) -> None:
+        """Free the response, unless it is kept, and the request."""
+        done = [self._call.request] if self._is_kept else [self._response, self._call.request]
+        self._response = self._call.request = None
         free(done)

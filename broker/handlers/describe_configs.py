@@ -4,7 +4,8 @@ Behaviour: every config of a topic, of this node, of all nodes (BROKER with the 
 clients have set), of a group or of this node's loggers, with its effective value, source, synonyms, type and
 documentation.  An empty list of keys means all keys, as null does (seen with Kafka 4.3.1).
 Differences from Apache Kafka: client metrics are not collected, so no subscription has configs.  An answer
-has at most a million configs; the resources after that have the error INVALID_REQUEST.
+has at most a million configs, or what fits into the memory for requests; the resources after that have the
+error INVALID_REQUEST.
 Version notes: v1 synonyms (KIP-226); v3 types and documentation (KIP-569); v4 flexible.
 """
 
@@ -51,6 +52,15 @@ ENTRIES_MAX = 1_000_000
 DOCUMENTED_FACTOR = 3
 """An entry with its documentation counts as this many."""
 
+RESULT_BYTES = 300
+"""The memory of a resource's result, besides its entries."""
+
+ENTRY_BYTES = 8
+"""The memory of an entry: results refer to it, and few differ."""
+
+WIDE_RESOURCES = 1_000
+"""The resources from which on requests are served one by one: their results are in memory at once."""
+
 RESOURCES_PER_SLICE = 20
 """The number of resources described without a pause."""
 
@@ -60,7 +70,9 @@ def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfig
     resources = call.request.resources
     kinds = map(attrgetter("resource_type"), resources)
     unknown = next(filterfalse(KINDS.__contains__, kinds), None)
-    steps = _describe_all(broker, call.request) if unknown is None else _refuse_all(resources, unknown)
+    steps = _describe_all(broker, call) if unknown is None else _refuse_all(resources, unknown)
+    if len(resources) >= WIDE_RESOURCES:
+        steps = broker.memory.wide.making.steps(steps)
     answer: DescribeConfigsResponse | Steps = in_slices(steps, len(resources), per_slice=RESOURCES_PER_SLICE)
     return answer
 
@@ -70,11 +82,11 @@ def _refuse_all(resources: list[DescribeConfigsResource], unknown: int) -> Steps
     return DescribeConfigsResponse(results=results)
 
 
-def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:
-    entries = _Entries(request)
+def _describe_all(broker: Broker, call: Call[DescribeConfigsRequest]) -> Steps:
+    entries = _Entries(call)
     results = yield from made_of(
-        request.resources,
-        lambda resource: _describe(broker, request, resource, entries),
+        call.request.resources,
+        lambda resource: _describe(broker, call.request, resource, entries),
         per_step=1,
     )
     return DescribeConfigsResponse(results=results)
@@ -83,10 +95,10 @@ def _describe_all(broker: Broker, request: DescribeConfigsRequest) -> Steps:
 class _Entries:
     """The entries of one answer: equal ones, such as the defaults of all topics, are in memory once."""
 
-    __slots__ = ("_known", "_request", "count")
+    __slots__ = ("_call", "_known", "count")
 
-    def __init__(self, request: DescribeConfigsRequest) -> None:
-        self._request = request
+    def __init__(self, call: Call[DescribeConfigsRequest]) -> None:
+        self._call = call
         self._known: dict[tuple[object, ...], DescribeConfigsResourceResult] = {}
         self.count = 0
 
@@ -95,16 +107,21 @@ class _Entries:
         identity = (id(entry.key), entry.value, entry.source, read_only, tuple(entry.synonyms))
         found = self._known.get(identity)
         if found is None:
-            found = self._known[identity] = _entry(entry, self._request, read_only=read_only)
+            found = self._known[identity] = _entry(entry, self._call.request, read_only=read_only)
         return found
 
     def add(self, count: int) -> None:
-        """Count entries of the answer.  Raises: RequestError when they are too many."""
+        """Count the entries of a resource, and their memory.  Raises: RequestError when they are too many."""
+        connection, size_bytes = self._call.connection, RESULT_BYTES + ENTRY_BYTES * count
+        if self._call.request.include_documentation:
+            count *= DOCUMENTED_FACTOR
         if self.count + count > ENTRIES_MAX:
-            raise RequestError(
-                ErrorCode.INVALID_REQUEST,
-                f"the answer would have more than {ENTRIES_MAX} configs; ask for fewer resources, or by name",
-            )
+            why = f"the answer would have more than {ENTRIES_MAX} configs; ask for fewer resources or keys"
+            raise RequestError(ErrorCode.INVALID_REQUEST, why)
+        if not connection.may_keep(self._call.weight_bytes + size_bytes):
+            why = "the memory for requests is full (queued.max.request.bytes); ask for less, or later"
+            raise RequestError(ErrorCode.INVALID_REQUEST, why)
+        connection.weigh(self._call, self._call.weight_bytes + size_bytes)
         self.count += count
 
 
@@ -143,7 +160,7 @@ def _describe(
                 for entry in _described(broker, resource)
             ]
         shown = [entry for entry in entries if not wanted or entry.name in wanted]
-        answer.add(len(shown) * (DOCUMENTED_FACTOR if request.include_documentation else 1))
+        answer.add(len(shown))
         result.configs = shown
     except RequestError as error:
         result.error_code, result.error_message = error.code, error.message

@@ -2,7 +2,8 @@
 
 Behaviour: the state kept of each producer of a partition, the one idle for longest first.
 Differences from Apache Kafka: partitions whose producers do not fit into an answer, which has at most 40,000,
-or into the memory for requests, answer POLICY_VIOLATION.  Sentences have 64 KiB in all; then codes stand alone.
+or into the memory for requests, answer POLICY_VIOLATION.  Sentences have 64 KiB in all; then codes stand
+alone.
 Version notes: none.  Source: KIP-664.
 """
 

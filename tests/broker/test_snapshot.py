@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
+
+import pytest
 
 from broker.loop.slices import ITEMS_PER_STEP, at_once
 from broker.loop.stats import Cause
 from broker.snapshot import PartitionState, Snapshot, not_ready, partition_steps
+from broker.storage.partition import Partition
 from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.api_versions import ApiVersionsRequest
@@ -15,6 +19,7 @@ from tests.broker.gateway import START_MS, Gateway
 from tests.broker.kit import batch, create, fetching, producing, send
 from tests.broker.numbered import dedup_topic, numbered, sent
 from tests.broker.topic_requests import deleted
+from wal.disk_errors import disk_error
 from wal.memory_disk import MemoryDisk
 
 
@@ -72,6 +77,26 @@ def test_topics_may_come_and_go_between_the_steps_of_a_snapshot() -> None:
     create(client, "d")
     states = at_once(steps)
     assert Counter(state.topic for state in states) == {"a": ITEMS_PER_STEP, "c": ITEMS_PER_STEP}
+
+
+def test_a_partition_whose_end_cannot_be_read_leaves_the_others_in_the_metrics(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway = Gateway()
+    client = gateway.client()
+    for name in ("a", "b", "c"):
+        create(client, name)
+    broken = gateway.broker.find_topic("b")
+    end = Partition.high_watermark.fget  # type: ignore[attr-defined]
+
+    def end_of(partition: Partition) -> int:
+        if partition.topic is broken:
+            raise disk_error("open", "b.wal", errno.ENOENT)
+        return int(end(partition))
+
+    monkeypatch.setattr(Partition, "high_watermark", property(end_of))
+    assert [state.topic for state in at_once(partition_steps(gateway.broker))] == ["a", "c"]
+    assert "partition 0 of topic 'b' is not in the metrics: open 'b.wal' failed" in caplog.text
 
 
 def test_connections_bytes_and_waiting_fetches_are_told() -> None:

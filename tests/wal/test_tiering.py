@@ -12,6 +12,7 @@ from tests.wal.stores import OPTIONS, open_store
 from wal.block_cache import BLOCK_BYTES
 from wal.disk_errors import DiskError
 from wal.errors import RemoteOnly, RemoteReadError, RemoteWaits, UnknownFormat
+from wal.maintenance_jobs import Job, TierJob
 from wal.memory_faults import failing
 from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
@@ -55,6 +56,26 @@ def test_a_segment_that_no_stream_wants_leaves_the_disk_and_is_read_from_the_sto
     assert not {segment_name(base) for base in left} & set(node.local_files())
     assert bodies(node.log) == written
     assert node.log.remote_usage()[0] == len(left)
+
+
+def test_a_segment_is_read_also_between_the_loss_of_its_name_and_the_end_of_the_job() -> None:
+    node, written = filled()
+    node = reopened(node)
+    node.round()
+    find = node.log.begin_maintenance
+    read: list[list[bytes]] = []
+
+    def begin(now_ms: int) -> Job | None:
+        job = find(now_ms)
+        if isinstance(job, TierJob):
+            job.run()
+            read.append(bodies(node.log))
+        return job
+
+    node.log.begin_maintenance = begin  # type: ignore[method-assign]
+    with pytest.raises(DiskError):  # the job is run again, and its file has lost its name
+        node.tier()
+    assert read == [written]
 
 
 def test_a_log_that_has_files_to_let_go_asks_to_be_called() -> None:

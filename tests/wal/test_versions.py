@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.wal.logs import batch, commit, maintain, open_log, small_options
+from tests.wal.logs import DIRECTORY, batch, commit, maintain, open_log, small_options
 from wal.errors import LogDamaged
 from wal.format import EntryKind
 from wal.log import VnodeLog
@@ -152,6 +152,30 @@ def test_below_the_oldest_segment_reading_begins_with_it() -> None:
 
     assert log.first_version > 0
     assert entries[0].version == log.first_version
+
+
+def test_frames_of_a_segment_that_is_deleted_while_a_reader_rests_are_passed_over() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk, small_options(segment_bytes=4 << 10, index_cache_bytes=1))
+    for _ in range(12):
+        log.append(1, batch(body=bytes(900)))
+        commit(log)
+    frames = log.frames(0)
+    next(frames)
+    for _ in range(2):
+        log._maintenance.checkpoint_wanted = True
+        maintain(log)
+    log.set_log_start(1, 8)
+    commit(log)
+    log.retire_segments()
+    commit(log)
+    maintain(log)
+
+    assert not disk.exists(f"{DIRECTORY}/{4:020}.wal")
+    found = [frame.base_version for frame in frames]
+
+    assert found == [frame.base_version for frame in log.frames(0)]
+    assert found[0] == log.first_version > 3, "the segment was deleted in which the reader rested"
 
 
 @pytest.mark.parametrize("seed", range(4))

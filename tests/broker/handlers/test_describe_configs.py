@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -124,6 +125,43 @@ def test_an_answer_has_no_more_configs_than_memory_allows(
     assert results[-1].configs == []
 
 
+def test_an_answer_has_no_more_than_fits_into_the_memory_for_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(describe_configs, "RESULT_BYTES", 1 << 20)
+    client = Gateway(queued_max_request_bytes=10 << 20).client()
+    create(client, "t")
+    resource = DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=None)
+    results = client.call(DescribeConfigsRequest(resources=[resource] * 30), 4).results
+    answered = [bool(result.configs) for result in results]
+    assert answered == [True] * 4 + [False] * 26, "half of the memory is for one address"
+    assert {(result.error_code, result.error_message) for result in results[4:]} == {
+        (42, "the memory for requests is full (queued.max.request.bytes); ask for less, or later")
+    }
+    assert client.call(DescribeConfigsRequest(resources=[resource]), 4).results[0].error_code == 0
+
+
+def test_wide_requests_are_served_one_after_another_and_narrow_ones_beside_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(describe_configs, "WIDE_RESOURCES", 100)
+    gateway = Gateway()
+    clients = [gateway.client() for _ in range(3)]
+    create(clients[0], "t")
+    resource = DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=None)
+    for client in clients:
+        client.send(DescribeConfigsRequest(resources=[resource] * 100), 4)
+    assert not any(client.answers() for client in clients)
+    for _ in clients:
+        gateway.broker.scheduler.run()
+    assert len(gateway.broker.memory.wide.making) == 2
+    assert ask(gateway.client(), TOPIC, "t").error_code == 0
+    gateway.settle()
+    for client in clients:
+        (answer,) = client.answers()
+        assert [bool(result.configs) for result in answer.results] == [True] * 100
+
+
 def test_the_defaults_of_many_topics_are_in_memory_once(client: Client) -> None:
     create(client, "u")
     broker = client.gateway.broker
@@ -133,7 +171,9 @@ def test_the_defaults_of_many_topics_are_in_memory_once(client: Client) -> None:
             for name in ("t", "u")
         ]
     )
-    shown = describe_configs._Entries(request)
+    roomy = SimpleNamespace(may_keep=lambda _size: True, weigh=lambda *_: None)
+    call: Any = SimpleNamespace(request=request, weight_bytes=0, connection=roomy)
+    shown = describe_configs._Entries(call)
     first, second = (describe_configs._describe(broker, request, asked, shown) for asked in request.resources)
     shared = [a is b for a, b in zip(first.configs, second.configs, strict=True)]
     assert shared.count(False) == 1, "retention.ms is set for one of them"
