@@ -35,7 +35,7 @@ def evaluator(statement: str) -> Evaluator:
 
 
 def measured_bytes(statement: str) -> float:
-    """Return what a compiled statement takes: the median of some, as one may have made a shared table grow."""
+    """Return what a compiled statement takes: the median of some, as one may make a shared table grow."""
     sizes = []
     for _ in range(5):
         tracemalloc.start()
