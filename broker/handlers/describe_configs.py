@@ -29,7 +29,7 @@ from broker.config.server_configs import described as described_server
 from broker.config.server_configs import described_defaults
 from broker.errors import RequestError
 from broker.loop.call import Call
-from broker.loop.slices import Steps, in_slices, made_of
+from broker.loop.slices import Steps, WaitingSteps, in_slices, made_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -70,7 +70,7 @@ def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfig
     resources = call.request.resources
     kinds = map(attrgetter("resource_type"), resources)
     unknown = next(filterfalse(KINDS.__contains__, kinds), None)
-    steps = _describe_all(broker, call) if unknown is None else _refuse_all(resources, unknown)
+    steps: WaitingSteps = _describe_all(broker, call) if unknown is None else _refuse_all(resources, unknown)
     if len(resources) >= WIDE_RESOURCES:
         steps = broker.memory.wide.making.steps(steps)
     answer: DescribeConfigsResponse | Steps = in_slices(steps, len(resources), per_slice=RESOURCES_PER_SLICE)
