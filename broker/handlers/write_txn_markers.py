@@ -17,7 +17,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from broker.coordinators.markers import Marker, Refused, TopicPartition
+from broker.coordinators.markers import MARKERS_PER_STEP, Marker, Refused, TopicPartition
 from broker.loop.call import PARKED, Call, Parked
 from broker.loop.slices import Pace, Until, WaitingSteps, at_once, begun, chunks
 from groups.effects import EndMarker
@@ -50,8 +50,8 @@ def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> Parked | Waiti
 
 
 def _write_all(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
-    results: list[WritableTxnMarkerResult] = []
-    pace = Pace(PARTITIONS_PER_STEP)
+    written: list[tuple[int, tuple[TopicPartition, ...], _Report]] = []
+    pace, markers = Pace(PARTITIONS_PER_STEP), Pace(MARKERS_PER_STEP)
     for asked in call.request.markers:
         found: dict[TopicPartition, None] = {}
         for topic in asked.topics:
@@ -66,10 +66,15 @@ def _write_all(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSte
         if not found:
             continue
         places = tuple(found)
-        report = _Report()
+        written.append((asked.producer_id, places, report := _Report()))
         yield from broker.coordinators.markers.steps(_marker(asked), places, report.take)
+        if markers.due(1 + len(places)):
+            yield None
+    # All are on their way by now, in one frame or few: one by one, each would wait for a commit of its own.
+    results: list[WritableTxnMarkerResult] = []
+    for producer_id, places, report in written:
         yield Until(report.when_taken)
-        results.append((yield from _result(asked.producer_id, places, report.refused, pace)))
+        results.append((yield from _result(producer_id, places, report.refused, pace)))
     return WriteTxnMarkersResponse(markers=results)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from broker.coordinators.member_reads import LOAD_WAIT_MS
 from compat_tests.broker import HOST, free_port
 from compat_tests.hunt.memory_watch import Act, MemoryWatch
 from compat_tests.kawal_broker import KawalBroker
@@ -148,7 +149,8 @@ class Piece:
     def _phase(self, phase: int, seconds: float) -> None:
         findings = self.directory / f"phase-{phase}"
         findings.mkdir(parents=True, exist_ok=True)
-        with GoodClients(self.broker) as good, MemoryWatch(self.broker.process.pid) as watch:
+        loads_until = time.monotonic() + LOAD_WAIT_MS / 1_000
+        with GoodClients(self.broker, loads_until=loads_until) as good, MemoryWatch(self.broker.process.pid) as watch:
             played = self._play(findings, phase, seconds)
             alive = self.broker.process.exit_code is None
             if alive:

@@ -46,12 +46,13 @@ Call = Callable[[], None]
 class GoodClient(threading.Thread):
     """One client in a thread; what goes wrong with it is kept in `failures`, and it connects again."""
 
-    def __init__(self, broker: Broker, kind: str, per_second: float) -> None:
+    def __init__(self, broker: Broker, kind: str, per_second: float, loads_until: float = 0.0) -> None:
         super().__init__(daemon=True, name=f"good client: {kind}")
         self.kind = kind
         self.rounds: list[Round] = []
         self.failures: list[str] = []
         self._broker = broker
+        self._loads_until = loads_until
         self._pause = 1 / per_second
         self._pid = broker.process.pid
         self._ended = threading.Event()
@@ -61,7 +62,7 @@ class GoodClient(threading.Thread):
         due = time.monotonic()
         while not self._ended.is_set():
             try:
-                with KINDS[self.kind][0](self._broker) as call:
+                with KINDS[self.kind][0](self._broker, self._loads_until) as call:
                     while not self._ended.is_set():
                         time.sleep(max(0.0, due - time.monotonic()))
                         self._round(call, due)
@@ -86,9 +87,10 @@ class GoodClient(threading.Thread):
 class GoodClients:
     """All kinds of good clients beside each other; the server must have the topic `good`."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, *, loads_until: float = 0.0) -> None:
+        """`loads_until`: until then, by the monotonic clock, the server may not know yet who is in its groups."""
         self.broker = broker
-        self.clients = [GoodClient(broker, kind, rate) for kind, (_, rate) in KINDS.items()]
+        self.clients = [GoodClient(broker, kind, rate, loads_until) for kind, (_, rate) in KINDS.items()]
         self._http_port = broker.settings.get("kawal.http.listen", "none")
         if not self._http_port.startswith(HOST):
             self.clients = [client for client in self.clients if client.kind != "health"]
@@ -130,27 +132,35 @@ def call_as_good(client: RawClient, request: Any, version: int) -> Any:
 
 
 @contextmanager
-def _records(broker: Broker) -> Iterator[Call]:
-    """Produce a record with acks=all and read it back."""
+def _records(broker: Broker, loads_until: float) -> Iterator[Call]:
+    """Produce a record with acks=all and read it back.
+
+    Where groups have settings for reading, a fetch is answered without records as long as the server does not
+    know after its start who the members are: a consumer asks again.
+    """
     with _connected(broker) as client:
 
         def call() -> None:
             produced = call_as_good(client, produce_request(TOPIC, Batch(values=[b"x" * 100])), 9)
             part = produced.responses[0].partition_responses[0]
             assert part.error_code == 0, part
-            fetched = call_as_good(client, fetch_request(TOPIC, part.base_offset, max_wait_ms=1_000), 11)
-            if fetched.throttle_time_ms and not fetched.responses:
-                return  # a quota, which the hunt sets, too, is kept by empty answers (KIP-219)
-            assert fetched.responses, fetched
-            data = fetched.responses[0].partitions[0]
-            assert data.error_code == 0, data
-            assert data.records, f"the record that was acknowledged as {part} is not there: {data}"
+            while True:
+                fetched = call_as_good(client, fetch_request(TOPIC, part.base_offset, max_wait_ms=1_000), 11)
+                if fetched.throttle_time_ms and not fetched.responses:
+                    return  # a quota, which the hunt sets, too, is kept by empty answers (KIP-219)
+                assert fetched.responses, fetched
+                data = fetched.responses[0].partitions[0]
+                assert data.error_code == 0, data
+                if data.records:
+                    return
+                text = f"the record that was acknowledged as {part} is not there: {data}"
+                assert time.monotonic() < loads_until, text
 
         yield call
 
 
 @contextmanager
-def _metadata(broker: Broker) -> Iterator[Call]:
+def _metadata(broker: Broker, _loads_until: float) -> Iterator[Call]:
     """Ask for the metadata of one topic."""
     with _connected(broker) as client:
 
@@ -163,7 +173,7 @@ def _metadata(broker: Broker) -> Iterator[Call]:
 
 
 @contextmanager
-def _heartbeats(broker: Broker) -> Iterator[Call]:
+def _heartbeats(broker: Broker, _loads_until: float) -> Iterator[Call]:
     """Be the only member of a consumer group."""
     with _connected(broker) as client:
         member: dict[str, Any] = {"member_id": f"good-{time.monotonic_ns()}", "member_epoch": 0}
@@ -194,7 +204,7 @@ def _heartbeats(broker: Broker) -> Iterator[Call]:
 
 
 @contextmanager
-def _health(broker: Broker) -> Iterator[Call]:
+def _health(broker: Broker, _loads_until: float) -> Iterator[Call]:
     """Ask /healthz, on a new connection each time as a supervisor does."""
     url = f"http://{broker.settings['kawal.http.listen']}/healthz"
 
@@ -205,7 +215,7 @@ def _health(broker: Broker) -> Iterator[Call]:
     yield call
 
 
-KINDS: Final[dict[str, tuple[Callable[[Broker], Any], float]]] = {
+KINDS: Final[dict[str, tuple[Callable[[Broker, float], Any], float]]] = {
     "records": (_records, 20.0),
     "metadata": (_metadata, 20.0),
     "heartbeats": (_heartbeats, 20.0),

@@ -15,6 +15,7 @@ from protocol.messages.write_txn_markers import (
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create, fetch
 from tests.broker.txn import Producer, committed
+from tests.wal.logs import calls_of
 
 
 @pytest.fixture
@@ -83,3 +84,14 @@ def test_a_marker_of_the_second_kind_needs_an_epoch_of_its_own_and_may_be_repeat
 
 def test_a_request_without_markers_is_answered(gateway: Gateway) -> None:
     assert codes(gateway) == []
+
+
+def test_the_markers_of_a_request_share_their_commits(gateway: Gateway) -> None:
+    producer = Producer(gateway)
+    markers = [marker(producer, number % 60, producer_id=1_000 + number) for number in range(300)]
+    client = gateway.client()
+    syncs = calls_of(gateway.disk, "sync")
+    answer = client.call(WriteTxnMarkersRequest(markers=markers), 2)
+    assert [found.topics[0].partitions[0].error_code for found in answer.markers] == [0] * 300
+    assert [found.producer_id for found in answer.markers] == [1_000 + number for number in range(300)]
+    assert len(syncs) < 100, "a commit for each step, not for each marker"
