@@ -4,6 +4,9 @@ A request of 40 KB may ask for 34 MB: the configs of 8,000 topics with their doc
 takes is known when it is encoded, so a client with 24 connections would have 800 MB made at once.  While the
 memory for answers, or the share of the client's address, is full of what readers have not taken, a wide
 answer waits as the objects that it was made of; the reaper makes room (connection_reaper.py).
+
+Those objects take memory, too.  Where an answer is as large as what exists, however small its request is,
+answers are made one after another.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from broker.loop.one_by_one import OneByOne
 if TYPE_CHECKING:
     from broker.connections.thread_answer import ThreadAnswer
     from broker.loop.call import Call
-    from broker.loop.slices import Offload
+    from broker.loop.slices import Offload, WaitingSteps
 
 ENCODED_AT_ONCE: Final = 2
 """The wide answers that are being encoded: as many as threads do it, and their bytes come on top."""
@@ -48,13 +51,12 @@ class _Wide(NamedTuple):
 class WideAnswers:
     """The wide answers of all connections."""
 
-    __slots__ = ("_encoded", "_memory", "_waiting", "make_room", "making")
+    __slots__ = ("_encoded", "_lines", "_memory", "_waiting", "make_room")
 
     def __init__(self, memory: AnswersRoom) -> None:
         self._memory = memory
         self._encoded = 0
-        self.making = OneByOne()
-        """The making of answers that are far larger than their requests."""
+        self._lines: dict[int, OneByOne] = {}
         self._waiting: dict[Call[Any], _Wide] = {}
         self.make_room: Callable[[], None] = lambda: None
         """Is called when an answer has to wait."""
@@ -62,6 +64,20 @@ class WideAnswers:
     def __len__(self) -> int:
         """Return the number of answers that wait."""
         return len(self._waiting)
+
+    def made(self, api_key: int, steps: WaitingSteps) -> WaitingSteps:
+        """Take the steps that make an answer once no other of the API is being made, and none waits for room.
+
+        It is for answers that may be far larger than their requests.
+        """
+        line = self._lines.get(api_key)
+        if line is None:
+            line = self._lines[api_key] = OneByOne(lambda: not self._waiting)
+        return line.steps(steps)
+
+    def line_length(self, api_key: int) -> int:
+        """Return the number of answers to the API that wait to be made."""
+        return len(self._lines.get(api_key, ()))
 
     def add(
         self, call: Call[Any], work: ThreadAnswer, offload: Offload, done: Callable[[Exception | None], None]
@@ -77,9 +93,19 @@ class WideAnswers:
         wide = self._waiting.pop(call, None)
         if wide is not None:
             wide.offload(wide.work.free, wide.done)
+            self._wake()
 
     def go_on(self) -> None:
         """Begin with answers that waited, if there is room now."""
+        self._begin_some()
+        self._wake()
+
+    def _wake(self) -> None:
+        if not self._waiting:
+            for line in self._lines.values():
+                line.wake()
+
+    def _begin_some(self) -> None:
         for call in tuple(islice(self._waiting, LOOKED_AT_MAX)):
             if self._encoded >= ENCODED_AT_ONCE or self._memory.answers_full:
                 return

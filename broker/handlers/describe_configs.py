@@ -72,7 +72,7 @@ def handle(broker: Broker, call: Call[DescribeConfigsRequest]) -> DescribeConfig
     unknown = next(filterfalse(KINDS.__contains__, kinds), None)
     steps: WaitingSteps = _describe_all(broker, call) if unknown is None else _refuse_all(resources, unknown)
     if len(resources) >= WIDE_RESOURCES:
-        steps = broker.memory.wide.making.steps(steps)
+        steps = broker.memory.wide.made(call.api_key, steps)
     answer: DescribeConfigsResponse | Steps = in_slices(steps, len(resources), per_slice=RESOURCES_PER_SLICE)
     return answer
 

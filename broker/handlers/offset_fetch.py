@@ -35,17 +35,22 @@ def handle(broker: Broker, call: Call[OffsetFetchRequest]) -> OffsetFetchRespons
 
     with broker.groups.step(call.received_ms) as coordinator:
         coordinator.offset_fetch(call.request, client_of(call), begin, call.received_ms)
-    steps = _answer(ready, waiting)
+    steps = _answer(broker, call, ready, waiting)
     if call.rights is not None:
         steps = _visible(broker, steps, call.rights)
     answer: OffsetFetchResponse | WaitingSteps = begun(steps)
     return answer
 
 
-def _answer(ready: list[Steps], waiting: list[Callable[[], None]]) -> WaitingSteps:
+def _answer(
+    broker: Broker, call: Call[OffsetFetchRequest], ready: list[Steps], waiting: list[Callable[[], None]]
+) -> WaitingSteps:
     if not ready:
         yield Until(waiting.append)
-    return (yield from ready[0])
+    request, steps = call.request, ready[0]
+    if request.topics is None or any(group.topics is None for group in request.groups):
+        return (yield from broker.memory.wide.made(call.api_key, steps))
+    return (yield from steps)
 
 
 def _visible(broker: Broker, steps: WaitingSteps, rights: Rights) -> WaitingSteps:

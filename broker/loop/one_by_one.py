@@ -10,9 +10,11 @@ from broker.loop.slices import Until, WaitingSteps
 class OneByOne:
     """A line of steps: those behind the first wait, and hold nothing but what they were made of."""
 
-    __slots__ = ("_is_busy", "_waiting")
+    __slots__ = ("_is_busy", "_may_begin", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, may_begin: Callable[[], bool] = lambda: True) -> None:
+        """`may_begin`: whether the next may begin; when that changes, `wake` is called."""
+        self._may_begin = may_begin
         self._is_busy = False
         self._waiting: dict[object, Callable[[], None]] = {}
 
@@ -22,14 +24,14 @@ class OneByOne:
 
     def steps(self, steps: WaitingSteps) -> WaitingSteps:
         """Take the steps when it is their turn, and return what they return."""
-        while self._is_busy:
+        while self._is_busy or not self._may_begin():
             yield from self._wait()
         self._is_busy = True
         try:
             return (yield from steps)
         finally:
             self._is_busy = False
-            self._wake()
+            self.wake()
 
     def _wait(self) -> WaitingSteps:
         place = object()
@@ -39,9 +41,10 @@ class OneByOne:
             is_woken = True
         finally:
             # Its client may leave while it waits, or when it was woken and has not gone on yet.
-            if self._waiting.pop(place, None) is None and not is_woken and not self._is_busy:
-                self._wake()
+            if self._waiting.pop(place, None) is None and not is_woken:
+                self.wake()
 
-    def _wake(self) -> None:
-        if self._waiting:
+    def wake(self) -> None:
+        """Let the next go on, if it may."""
+        if self._waiting and not self._is_busy and self._may_begin():
             self._waiting.pop(next(iter(self._waiting)))()

@@ -45,6 +45,25 @@ takes 40 ms with the first touch of its pages."""
 LONG_FRAME_BYTES: Final[dict[int, int]] = {ApiKey.PRODUCE: sys.maxsize, ApiKey.JOIN_GROUP: 16 << 10}
 """The same for some APIs: records are not copied, and what members say of themselves is read there, too."""
 
+LISTS: Final = frozenset(
+    {
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.DESCRIBE_LOG_DIRS,
+        ApiKey.DESCRIBE_TRANSACTIONS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.LIST_CONFIG_RESOURCES,
+        ApiKey.LIST_GROUPS,
+        ApiKey.LIST_TRANSACTIONS,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+    }
+)
+"""The APIs that list what exists, however small the request: long answers are made one after another."""
+
 
 class Dispatcher:
     """The dispatcher of requests to the handlers of their APIs."""
@@ -217,8 +236,12 @@ class Dispatcher:
             return refused
         response = api.handler()(self._broker, call)
         if type(response) is GeneratorType:
-            response = yield from response
+            response = yield from self._made(call, response)
         return response
+
+    def _made(self, call: Call[Any], steps: WaitingSteps) -> WaitingSteps:
+        """Return the steps that make an answer; where it is as large as what exists, others come first."""
+        return self._broker.memory.wide.made(call.api_key, steps) if call.api_key in LISTS else steps
 
     def handle(self, api: Api, call: Call[Any]) -> None:
         """Run the handler."""
@@ -229,7 +252,7 @@ class Dispatcher:
             return
         if type(response) is GeneratorType:
             call.connection.begin_work(call)
-            self._loop.scheduler.begin(call, response)
+            self._loop.scheduler.begin(call, self._made(call, response))
         elif response is PARKED:
             call.connection.parked()
         else:

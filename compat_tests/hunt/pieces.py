@@ -149,8 +149,8 @@ class Piece:
     def _phase(self, phase: int, seconds: float) -> None:
         findings = self.directory / f"phase-{phase}"
         findings.mkdir(parents=True, exist_ok=True)
-        loads_until = time.monotonic() + LOAD_WAIT_MS / 1_000
-        with GoodClients(self.broker, loads_until=loads_until) as good, MemoryWatch(self.broker.process.pid) as watch:
+        clients = GoodClients(self.broker, loads_until=time.monotonic() + LOAD_WAIT_MS / 1_000)
+        with clients as good, MemoryWatch(self.broker.process.pid) as watch:
             played = self._play(findings, phase, seconds)
             alive = self.broker.process.exit_code is None
             if alive:

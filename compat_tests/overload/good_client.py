@@ -88,7 +88,7 @@ class GoodClients:
     """All kinds of good clients beside each other; the server must have the topic `good`."""
 
     def __init__(self, broker: Broker, *, loads_until: float = 0.0) -> None:
-        """`loads_until`: until then, by the monotonic clock, the server may not know yet who is in its groups."""
+        """`loads_until`: until then, by the monotonic clock, the server may be loading its groups."""
         self.broker = broker
         self.clients = [GoodClient(broker, kind, rate, loads_until) for kind, (_, rate) in KINDS.items()]
         self._http_port = broker.settings.get("kawal.http.listen", "none")

@@ -12,6 +12,7 @@ from broker.connections.connection import Connection
 from broker.connections.memory_limits import MemoryLimits
 from broker.connections.wide_answers import ENCODED_AT_ONCE, LOOKED_AT_MAX
 from broker.loop.call import Call
+from broker.loop.slices import WaitingSteps
 from broker.loop.stats import Stats
 from protocol.api_keys import ApiKey
 from protocol.framing import BufferPool
@@ -145,6 +146,38 @@ def test_more_room_by_a_changed_configuration_is_used() -> None:
     while clients.threads.work():
         pass
     assert len(encoded(links)) == 9
+
+
+def test_no_long_answer_is_made_while_one_waits_for_room() -> None:
+    clients = Clients()
+    wide = clients.memory.wide
+    links = [clients.answer() for _ in range(9)]
+    resumed: list[str] = []
+    making = wide.made(ApiKey.LIST_GROUPS, iter_of("made"))
+    waits = next(making)
+    assert waits is not None
+    waits.start(lambda: resumed.append("resumed"))
+    while clients.threads.work() or wide:
+        assert bool(resumed) == (not wide)
+        for link in links:
+            take_outgoing(link)
+    assert resumed == ["resumed"]
+    with pytest.raises(StopIteration) as end:
+        next(making)
+    assert end.value.value == "made"
+
+
+def test_answers_of_different_apis_are_made_beside_each_other() -> None:
+    wide = Clients().memory.wide
+    first, second, third = (wide.made(key, iter_of("made", None)) for key in (1, 1, 2))
+    assert next(first) is None
+    assert next(second) is not None
+    assert next(third) is None
+
+
+def iter_of(result: str, *steps: None) -> WaitingSteps:
+    yield from steps
+    return result
 
 
 @pytest.mark.parametrize("audited", [False, True])

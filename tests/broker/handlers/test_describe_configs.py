@@ -10,6 +10,7 @@ import pytest
 from broker.config.config_keys import ConfigSource
 from broker.config.topic_keys import TOPIC_KEYS
 from broker.handlers import describe_configs
+from protocol.api_keys import ApiKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.gateway import Client, Gateway
@@ -154,7 +155,7 @@ def test_wide_requests_are_served_one_after_another_and_narrow_ones_beside_them(
     assert not any(client.answers() for client in clients)
     for _ in clients:
         gateway.broker.scheduler.run()
-    assert len(gateway.broker.memory.wide.making) == 2
+    assert gateway.broker.memory.wide.line_length(ApiKey.DESCRIBE_CONFIGS) == 2
     assert ask(gateway.client(), TOPIC, "t").error_code == 0
     gateway.settle()
     for client in clients:
