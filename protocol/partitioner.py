@@ -13,6 +13,9 @@ _SEED: Final = 0x9747B28C
 _FACTOR: Final = 0x5BD1E995
 _MASK: Final = 0xFFFFFFFF
 
+_MANY_KEYS_MIN: Final = 3
+"""Fewer keys of one length are hashed one by one: each of their words costs half as much so."""
+
 _MANY_BYTES_MIN: Final = 128
 _MANY_LENGTH_MAX: Final = 1_024
 _MANY_MAX: Final = 1_024
@@ -44,7 +47,8 @@ def murmur2_of_many(keys: Iterable[bytes]) -> dict[bytes, int]:
         by_length.setdefault(len(key), []).append(key)
     found: dict[bytes, int] = {}
     for length, same in by_length.items():
-        if len(same) * length < _MANY_BYTES_MIN or length > _MANY_LENGTH_MAX:
+        few = len(same) < _MANY_KEYS_MIN or len(same) * length < _MANY_BYTES_MIN
+        if few or length > _MANY_LENGTH_MAX:
             found.update((key, murmur2(key)) for key in same)
             continue
         for start in range(0, len(same), _MANY_MAX):

@@ -41,7 +41,7 @@ from broker.security.authorized_operations import Operation
 from broker.storage.append import any_length, append_batch, before_leader
 from broker.storage.batch_changes import Rewriting
 from broker.storage.deduplication import Placement, targets_of
-from broker.storage.inspection import Inspection, inspect, inspect_keys, inspection_takes_long
+from broker.storage.inspection import Inspection, inspect_here, inspection_takes_long
 from broker.storage.pending_produce import (
     ACKS_NONE,
     PARTITIONS_PER_SLICE,
@@ -273,12 +273,13 @@ def _until_routed(
             yield until
             continue
         if inspection is None or inspection.settings != settings:
-            if settings.opens_batches:
-                inspection = inspect(data.records, settings)
-            elif broker.splits.reads_keys(topic, data.index, settings):
-                inspection = inspect_keys(data.records, settings)
-            else:
+            if not settings.opens_batches and not broker.splits.reads_keys(topic, data.index, settings):
                 return None
+            inspection = inspect_here(data.records, settings)
+            if inspection is None:
+                pause()
+                inspection = yield from inspected(broker, data.records, settings)
+                continue
         if admission is None or not header.is_transactional or not 0 <= data.index < topic.partition_count:
             return inspection
         partition = broker.topics.partition(topic, data.index)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
-from broker.storage.inspection import INSPECTED_RECORDS_MAX, KEYS_RECORDS_MAX
+from broker.storage import inspection
+from broker.storage.inspection import INSPECTED_RECORDS_MAX, KEYS_HASHED_MAX, KEYS_RECORDS_MAX
+from groups.partition_tree import hashes_of
 from protocol.compression import Codec
 from protocol.error_codes import ErrorCode
 from protocol.record_reader import Record, open_batch
@@ -88,6 +91,31 @@ def test_a_large_batch_is_divided_whether_a_thread_reads_its_keys_or_not(client:
     assert send(client, "t", keyed(*rows)).error_code == 0
     assert values_of(client, 1) == [value for key, value in rows if key == HIGH]
     assert values_of(client, 0) == [value for key, value in rows if key == LOW]
+
+
+@pytest.mark.parametrize("size", [300, 900])
+def test_long_keys_are_hashed_by_a_thread(client: Client, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    split_topic(client)
+    split(client)
+    in_threads, threads = [], []
+    offload = client.gateway.broker.scheduler.offload
+
+    def counted(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        threads.append(work)
+        offload(work, done)
+        threads.pop()
+
+    def hashed(keys: set[bytes]) -> dict[bytes, int]:
+        in_threads.append((bool(threads), sum(map(len, keys))))
+        return hashes_of(keys)
+
+    monkeypatch.setattr(client.gateway.broker.scheduler, "offload", counted)
+    monkeypatch.setattr(inspection, "hashes_of", hashed)
+    keys = [b"%d" % number + bytes(size) for number in range(1 + 2 * KEYS_HASHED_MAX // size)]
+    assert send(client, "t", keyed(*((key, b"v") for key in keys))).error_code == 0
+    assert all(thread or count <= KEYS_HASHED_MAX for thread, count in in_threads)
+    assert any(thread for thread, _ in in_threads)
+    assert {key for partition in (0, 1) for _, key, _ in stored(client, partition)} == set(keys)
 
 
 # --- idempotent producers -----------------------------------------------------------------------------------
