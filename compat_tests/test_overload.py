@@ -192,7 +192,7 @@ def test_memory_stays_bounded_whatever_clients_name_join_and_leave_unread(
     own: Broker,
 ) -> None:
     # Each leaves behind what it may: sessions, members of groups, recent records.
-    for load in ("sessions", "parked", "large-joins", "tails", "many-names"):
+    for load in ("sessions", "parked", "large-joins", "tails", "many-names", "sentences"):
         peak, _ = peak_under(own, load, seconds=2)
         assert peak < LIMIT_MIB, f"{peak:.0f} MiB after {load}"
     assert " ERROR " not in own.process.output()

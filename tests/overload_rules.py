@@ -240,6 +240,17 @@ CHECKLIST: Final[dict[str, tuple[str, ...]]] = {
         "::test_a_connection_keeps_a_few_places_of_a_fetch_of_very_many_and_none_that_do_not_exist",
         f"{BROKER}/requests/test_throttling.py::test_long_names_are_told_apart_and_not_kept",
     ),
+    "answers that are far larger than their requests": (
+        f"{CONNECTIONS}/test_wide_answers.py"
+        "::test_they_take_no_more_than_the_memory_for_answers_and_what_is_being_encoded",
+        f"{CONNECTIONS}/test_wide_answers.py::test_no_long_answer_is_made_while_one_waits_for_room",
+        f"{BROKER}/requests/test_lists_in_turn.py"
+        "::test_those_of_one_api_wait_for_each_other_and_are_all_answered",
+        f"{BROKER}/requests/test_wide_answers.py::test_no_answer_repeats_what_its_request_says_once",
+    ),
+    "the markers of transactions, many in a request": (
+        f"{HANDLERS}/test_write_txn_markers.py::test_the_markers_of_a_request_share_their_commits",
+    ),
     "a share fetch that has to wait for memory": (
         f"{GROUPS}/share/test_range_room.py"
         "::test_a_share_partition_that_was_held_back_is_told_of_when_room_comes",

@@ -31,6 +31,9 @@ from compat_tests.topics import create_topic
 from compat_tests.wire import raw_client
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -122,6 +125,12 @@ def unknown_topics(_: Broker) -> Frames:
 
 def unread_metadata(broker: Broker) -> Frames:
     """400 clients that ask for the metadata of 50,000 partitions, three times, and read nothing."""
+    _create_wide(broker)
+    frame = request_frame(MetadataRequest(topics=None), 8)
+    return [(400, frame * 3)]
+
+
+def _create_wide(broker: Broker) -> None:
     with raw_client(broker) as client:
         # As many partitions as one request may create.
         for number in range(5):
@@ -130,8 +139,26 @@ def unread_metadata(broker: Broker) -> Frames:
             )
             made = client.call(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
             assert made.topics[0].error_code == 0, made
-    frame = request_frame(MetadataRequest(topics=None), 8)
-    return [(400, frame * 3)]
+
+
+def documented(broker: Broker) -> Frames:
+    """24 requests of 120 KB for the configs of a topic, 8,000 times each, with their documentation."""
+    create_topic(broker, "told", 1)
+    told = DescribeConfigsResource(resource_type=2, resource_name="told", configuration_keys=None)
+    request = DescribeConfigsRequest(resources=[told] * 8_000, include_documentation=True)
+    return [(24, request_frame(request, 4))]
+
+
+def directories(broker: Broker) -> Frames:
+    """150 clients that ask for the sizes of 50,000 partitions."""
+    _create_wide(broker)
+    return [(150, request_frame(DescribeLogDirsRequest(topics=None), 1))]
+
+
+def sentences(_: Broker) -> Frames:
+    """8 clients that ask for the producers of nearly 200,000 partitions of a topic with a long wrong name."""
+    topic = TopicRequest(name="w!" * 500, partition_indexes=list(range(PARTITIONS)))
+    return [(8, request_frame(DescribeProducersRequest(topics=[topic]), 0))]
 
 
 def unread_records(broker: Broker) -> Frames:
@@ -186,6 +213,9 @@ LOADS: dict[str, Load] = {
         tails,
         unknown_topics,
         unread_metadata,
+        documented,
+        directories,
+        sentences,
         unread_records,
         many_names,
         half_sent,
@@ -195,7 +225,17 @@ LOADS: dict[str, Load] = {
 }
 
 READ_LOADS: Final = frozenset(
-    {"sessions", "small-joins", "heartbeats", "expressions", "tails", "unknown-topics", "idle"}
+    {
+        "sessions",
+        "small-joins",
+        "heartbeats",
+        "expressions",
+        "tails",
+        "unknown-topics",
+        "directories",
+        "documented",
+        "idle",
+    }
 )
 """Loads whose clients take their answers, as otherwise they would not be served to the end."""
 
