@@ -17,7 +17,7 @@ from groups.consumer_member import MemberAssignment
 from groups.context import Context
 from groups.effects import EncodedRecord, Undo
 from groups.errors import append_error
-from groups.offsets import offset_of
+from groups.offset_values import offset_of
 from groups.ownership import Owners
 from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey
 from groups.record_schemas import GroupMetadataValue

@@ -15,7 +15,7 @@ from groups.classic_group import ClassicGroup
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.deletion import delete_all
-from groups.offsets import NO_EXPIRY, Committed, read_committed
+from groups.offset_values import NO_EXPIRY, Committed, read_committed
 from groups.record_keys import OffsetKey
 from groups.states import GroupState
 from groups.timers import TimerKey

@@ -63,7 +63,7 @@ from groups.fetchers import fetched_by
 from groups.gate_changes import follow_all
 from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Background, Offload, at_once, run_here
-from groups.offsets import Committed
+from groups.offset_values import Committed
 from groups.record_keys import is_share_record
 from groups.regexes import RegexIndex
 from groups.share.config import ShareGroupConfig, kafkas_defaults

@@ -28,7 +28,7 @@ from groups.errors import (
     UnknownMember,
     UnsupportedVersion,
 )
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.states import ANSWERS, GroupState, Request
 from groups.topic_room import has_room

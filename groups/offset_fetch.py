@@ -15,7 +15,7 @@ from uuid import UUID
 from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.errors import GroupError, IllegalGeneration, StaleMemberEpoch, UnknownMember
-from groups.offsets import NO_LEADER_EPOCH, Committed, read_committed
+from groups.offset_values import NO_LEADER_EPOCH, Committed, read_committed
 from groups.record_keys import OffsetKey
 from groups.repeats import Repeats
 from groups.split_gates import begins_at

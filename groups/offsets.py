@@ -10,25 +10,16 @@ deletions must, or a commit in flight would come back from the dead.
 
 from __future__ import annotations
 
-import struct as packing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, filterfalse
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from groups.hidden_offsets import HiddenOffsets
+from groups.offset_values import WITH_EXPIRY, Committed, offset_of, read_committed
 from groups.record_keys import OffsetKey
-from groups.record_schemas import OffsetCommitValue
 from groups.row_counts import RowCounts, Rows
-from protocol.wire import decode, encode, joined
 
-NO_EXPIRY: Final = -1
-NO_LEADER_EPOCH: Final = -1
-
-_INT16: Final = packing.Struct(">h")
-_INT64: Final = packing.Struct(">q")
-_WITH_EXPIRY: Final = b"\0\1"
-"""The first bytes of the only value version that has an expiry time of its own."""
 OFFSET_BYTES: Final = 270
 """The memory of an offset beyond its value: its places in two dicts, its partition, its rows (measured: 214
 as they begin, 314 once commits have passed records)."""
@@ -38,48 +29,6 @@ READER_BYTES: Final = 700
 
 _NOTHING: Final[dict[str, dict[int, bytes]]] = {}
 _NO_TOPICS: Final[Mapping[str, Mapping[int, object]]] = {}
-
-
-class Committed(NamedTuple):
-    """The progress of a group in one partition."""
-
-    offset: int
-    """The next record to read."""
-    leader_epoch: int
-    metadata: str
-    commit_ms: int
-    """When it was committed, in ms since 1970."""
-    expire_ms: int
-    """When it expires, as its client asked; NO_EXPIRY: as the broker is configured."""
-
-
-def committed_bytes(committed: Committed) -> bytes:
-    """Return the value of the record: v3, or v1 where an expiry time must be kept, as Kafka does."""
-    version = 3 if committed.expire_ms == NO_EXPIRY else 1
-    value = OffsetCommitValue(
-        offset=committed.offset,
-        leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-        commit_timestamp=committed.commit_ms,
-        expire_timestamp=committed.expire_ms,
-    )
-    return _INT16.pack(version) + joined(encode(value, version))
-
-
-def read_committed(value: bytes) -> Committed:
-    """Return the decoded value of a record.
-
-    Raises: Malformed.
-    """
-    found, _ = decode(OffsetCommitValue, _INT16.unpack_from(value)[0], value, 2)
-    return Committed(
-        found.offset, found.leader_epoch, found.metadata, found.commit_timestamp, found.expire_timestamp
-    )
-
-
-def offset_of(value: bytes) -> int:
-    """Return the offset in the value of a record, which comes first in every version."""
-    return int(_INT64.unpack_from(value, 2)[0])
 
 
 def weight_of(value: bytes | None) -> int:
@@ -142,9 +91,9 @@ class OffsetTable:
         old = partitions.get(key.partition)
         if old is None:
             self._count += 1
-        elif old.startswith(_WITH_EXPIRY):
+        elif old.startswith(WITH_EXPIRY):
             self._expiring -= 1
-        if value.startswith(_WITH_EXPIRY):
+        if value.startswith(WITH_EXPIRY):
             self._expiring += 1
         partitions[key.partition] = value
         self._size_bytes += weight_of(value) - weight_of(old)
@@ -156,7 +105,7 @@ class OffsetTable:
         if old is None:
             return
         self._count -= 1
-        self._expiring -= old.startswith(_WITH_EXPIRY)
+        self._expiring -= old.startswith(WITH_EXPIRY)
         self._size_bytes -= weight_of(old)
         if not partitions:
             self._size_bytes -= READER_BYTES
@@ -280,7 +229,7 @@ class OffsetTable:
     def _count_hidden(self, part: HiddenOffsets, by: int) -> None:
         self._count += by * len(part.values)
         for value in part.values.values():
-            self._expiring += by * value.startswith(_WITH_EXPIRY)
+            self._expiring += by * value.startswith(WITH_EXPIRY)
             self._size_bytes += by * weight_of(value)
 
     def drop_hidden(self, is_over: Callable[[str], bool]) -> None:

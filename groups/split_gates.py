@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from groups.context import Context
-from groups.offsets import NO_EXPIRY, NO_LEADER_EPOCH, Committed, offset_of
+from groups.offset_values import NO_EXPIRY, NO_LEADER_EPOCH, Committed, offset_of
 
 if TYPE_CHECKING:
     from groups.partition_tree import PartitionTree, Split

@@ -18,7 +18,7 @@ from typing import Final
 from groups.changes import Changes
 from groups.context import Context
 from groups.hidden_offsets import HiddenOffsets, StagedKeys
-from groups.offsets import read_committed
+from groups.offset_values import read_committed
 from groups.record_keys import OffsetKey
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode

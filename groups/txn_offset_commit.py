@@ -20,7 +20,7 @@ from groups.context import Context
 from groups.effects import EncodedRecord, EndMarker, Stamp, Undo
 from groups.errors import GroupError, IllegalGeneration, UnknownMember, append_error
 from groups.offset_commit import java_length
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes, offset_of
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes, offset_of
 from groups.record_keys import OffsetKey
 from groups.records import encode_record
 from groups.staged_transaction import Closed

@@ -19,7 +19,7 @@ from broker.security.authorized_operations import Operation
 from groups.coordinator import Coordinator
 from groups.memory import GroupMemory
 from groups.offset_room import OffsetRoom
-from groups.offsets import Committed
+from groups.offset_values import Committed
 from groups.record_keys import OffsetKey
 from groups.topics import Client
 from protocol.primitives import STRING_SIZE_MAX, cut_text

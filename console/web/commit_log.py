@@ -15,7 +15,7 @@ from console.fetcher import Fetcher
 from console.partition_offsets import LATEST, Place, leaders_of, offsets_at
 from console.web.record_rows import Place as NamedPlace
 from console.web.search_bounds import Bounds
-from groups.offsets import read_committed
+from groups.offset_values import read_committed
 from groups.record_keys import OffsetKey, partition_for
 from groups.records import decode_record
 from protocol.errors import ProtocolError

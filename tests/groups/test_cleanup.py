@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groups.cleanup import SLICE_OFFSETS
-from groups.offsets import Committed, committed_bytes
+from groups.offset_values import Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.records import encode_record
 from tests.groups.classic import group_of, new_id, one_member

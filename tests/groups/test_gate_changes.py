@@ -6,7 +6,7 @@ from typing import Any
 
 from groups.context import GATHER_MS, LOOK_AGAIN_MS
 from groups.gate_changes import GROUPS_PER_TICK, follow_all
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.split_gates import withheld
 from tests.groups.driver import Driver

@@ -8,7 +8,7 @@ import pytest
 
 from groups import loading
 from groups.effects import EncodedRecord, Stamp
-from groups.offsets import Committed, committed_bytes
+from groups.offset_values import Committed, committed_bytes
 from groups.record_keys import ClassicGroupKey, MemberKey, OffsetKey, RegexKey, ResolvedRegex
 from groups.records import encode_record
 from groups.timers import TimerKey

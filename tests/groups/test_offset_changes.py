@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from groups.offset_changes import CHUNK, REMOVED_MAX, WEIGHT_AT_ONCE, OffsetChanges, WatchedOffsets
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
 
 

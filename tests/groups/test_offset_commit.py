@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from groups.offset_commit import java_length
-from groups.offsets import Committed
+from groups.offset_values import Committed
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,

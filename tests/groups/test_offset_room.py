@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from groups.offsets import NO_EXPIRY, Committed, OffsetTable, committed_bytes, weight_of
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
+from groups.offsets import OffsetTable, weight_of
 from groups.record_keys import OffsetKey
 from groups.staged_offsets import TRANSACTIONS_PER_KEY_MAX
 from protocol.error_codes import ErrorCode

@@ -7,12 +7,40 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groups.offset_values import unreadable
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes, read_committed
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes, read_committed, unreadable
 from groups.record_schemas import OffsetCommitValue
 from protocol.errors import ProtocolError
 from protocol.wire import encode, joined
-from tests.groups.test_offsets import values
+
+values = st.builds(
+    Committed,
+    offset=st.integers(0, 2**62),
+    leader_epoch=st.just(-1),
+    metadata=st.text(max_size=5),
+    commit_ms=st.integers(0, 2**40),
+    expire_ms=st.just(NO_EXPIRY) | st.integers(0, 2**40),
+)
+
+
+@given(values)
+def test_an_offset_survives_its_record(committed: Committed) -> None:
+    assert read_committed(committed_bytes(committed)) == committed
+
+
+def test_a_leader_epoch_is_kept_where_there_is_no_expiry_time() -> None:
+    assert read_committed(committed_bytes(Committed(5, 7, "m", 9, NO_EXPIRY))).leader_epoch == 7
+
+
+def test_offsets_are_written_as_version_3_and_with_an_expiry_time_as_version_1() -> None:
+    assert committed_bytes(Committed(1, -1, "", 1, NO_EXPIRY))[:2] == b"\0\3"
+    assert committed_bytes(Committed(1, -1, "", 1, 5))[:2] == b"\0\1"
+
+
+def test_every_version_that_kafka_wrote_is_read() -> None:
+    for version in range(5):
+        written = OffsetCommitValue(offset=5, metadata="m", commit_timestamp=9)
+        data = version.to_bytes(2, "big") + joined(encode(written, version))
+        assert read_committed(data) == Committed(5, -1, "m", 9, NO_EXPIRY)
 
 
 @given(values, st.integers(0, 4))

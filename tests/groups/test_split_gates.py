@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groups.offsets import NO_EXPIRY, Committed, committed_bytes
+from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.partition_tree import PartitionTree, Split
 from groups.record_keys import OffsetKey
 from groups.split_facts import NO_SPLITS

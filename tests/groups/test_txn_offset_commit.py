@@ -9,7 +9,7 @@ import pytest
 
 from groups import staged_offsets
 from groups.effects import EndMarker, StagedRecords, Stamp
-from groups.offsets import read_committed
+from groups.offset_values import read_committed
 from groups.record_keys import OffsetKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from groups.classic_group import ClassicGroup
 from groups.consumer_group import ConsumerGroup
 from groups.coordinator import Coordinator
-from groups.offsets import read_committed
+from groups.offset_values import read_committed
 from protocol.error_codes import ErrorCode
 from protocol.messages.offset_commit import OffsetCommitRequest
 

@@ -15,7 +15,7 @@ import pytest
 import broker.coordinators.copier as copier
 from broker.connections.response_errors import errors_of
 from groups import staged_offsets, txn_offset_commit
-from groups.offsets import read_committed
+from groups.offset_values import read_committed
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
