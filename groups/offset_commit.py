@@ -132,7 +132,7 @@ def _write(context: Context, changes: Changes, request: OffsetCommitRequest, ite
         else min(wall_ms + retention_ms, INT64_MAX),
     )
     key = OffsetKey(request.group_id, topic.name, asked.partition_index)
-    value = committed_bytes(committed)
+    value = committed_bytes(committed, topic.topic_id)
     if not context.has_memory(key, value):
         answer.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         return False

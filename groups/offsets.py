@@ -16,7 +16,7 @@ from itertools import chain, filterfalse
 from typing import Any, Final
 
 from groups.hidden_offsets import HiddenOffsets
-from groups.offset_values import WITH_EXPIRY, Committed, offset_of, read_committed
+from groups.offset_values import Committed, may_expire, offset_of, read_committed
 from groups.record_keys import OffsetKey
 from groups.row_counts import RowCounts, Rows
 
@@ -69,7 +69,7 @@ class OffsetTable:
 
     @property
     def expiring(self) -> int:
-        """The number of offsets that have an expiry time of their own."""
+        """The number of offsets that may have an expiry time of their own."""
         return self._expiring
 
     # --- durable offsets ------------------------------------------------------------------------------------
@@ -91,9 +91,9 @@ class OffsetTable:
         old = partitions.get(key.partition)
         if old is None:
             self._count += 1
-        elif old.startswith(WITH_EXPIRY):
+        elif may_expire(old):
             self._expiring -= 1
-        if value.startswith(WITH_EXPIRY):
+        if may_expire(value):
             self._expiring += 1
         partitions[key.partition] = value
         self._size_bytes += weight_of(value) - weight_of(old)
@@ -105,7 +105,7 @@ class OffsetTable:
         if old is None:
             return
         self._count -= 1
-        self._expiring -= old.startswith(WITH_EXPIRY)
+        self._expiring -= may_expire(old)
         self._size_bytes -= weight_of(old)
         if not partitions:
             self._size_bytes -= READER_BYTES
@@ -229,7 +229,7 @@ class OffsetTable:
     def _count_hidden(self, part: HiddenOffsets, by: int) -> None:
         self._count += by * len(part.values)
         for value in part.values.values():
-            self._expiring += by * value.startswith(WITH_EXPIRY)
+            self._expiring += by * may_expire(value)
             self._size_bytes += by * weight_of(value)
 
     def drop_hidden(self, is_over: Callable[[str], bool]) -> None:

@@ -31,6 +31,9 @@ class OffsetCommitValue:
     commit_timestamp: int = wire(Int64)
     expire_timestamp: int = wire(Int64, "1", default=-1, ignorable=True)
     topic_id: UUID = wire(Uuid, "4+", default=ZERO_UUID, tag=0, ignorable=True)
+    # Not in Kafka's schema: the same time as in version 1, which has no topic id.  Kafka's readers skip
+    # unknown tags.
+    expires: int = wire(Int64, "4+", default=-1, tag=10_000, ignorable=True)
 
 
 @message(versions="0", hot=True)

@@ -3,9 +3,10 @@
     key   := type:i16 fields             the type tells the schemas of key and value; keys have one version
     value := version:i16 fields | none   none (a tombstone) deletes what the key names
 
-Keys and values are Kafka's own, so that tools that read the topic work: kafka-console-consumer with its
-formatters, Burrow, kafka-ui. Offsets are written as v3 (v1 if the client set an expiry time) and classic
-groups as v3, the newest that all of them read. Every version that Kafka ever wrote is read.
+Keys and values are Kafka's own, so that tools that read the topic work, as kafka-console-consumer with its
+formatters.  Offsets are written as v4, as by Kafka 4.3: it has the topic's id, and Kafka's tools read it, and
+skip tags that they do not know, from 3.5 on (KIP-915).  Classic groups are written as v3.  Every version that
+Kafka ever wrote is read.
 Values of offsets stay bytes until they are needed: a million are kept in memory, and most are overwritten
 unread. See offsets.py.
 Source: Kafka 4.3, GroupCoordinatorRecordHelpers.java and CoordinatorRecordType.java.
@@ -305,7 +306,7 @@ _ENCODERS: Final[dict[type[Any], tuple[int, Any]]] = {
 prepare_written(
     {
         OffsetCommitKey: (0,),
-        OffsetCommitValue: (1, 3),
+        OffsetCommitValue: (4,),
         GroupKey: (0,),
         GroupMetadataValue: (3,),
         ConsumerGroupMetadataValue: (0,),

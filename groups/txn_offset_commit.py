@@ -111,7 +111,7 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
                     context.wall_ms,
                     NO_EXPIRY,
                 )
-                value = committed_bytes(committed)
+                value = committed_bytes(committed, known.topic_id)
                 if context.may_stage(stamp, key, value):
                     items.append((key, value, answer))
                 else:

@@ -8,6 +8,7 @@ from groups.cleanup import SLICE_OFFSETS
 from groups.offset_values import Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.records import encode_record
+from protocol.wire import ZERO_UUID
 from tests.groups.classic import group_of, new_id, one_member
 from tests.groups.driver import WALL_MS, Driver
 
@@ -127,7 +128,7 @@ def test_many_offsets_are_looked_at_in_slices() -> None:
     driver.create_topic("t", 1)
     for number in range(3 * SLICE_OFFSETS):
         committed = Committed(5, -1, "", WALL_MS, -1)
-        key, value = encode_record(OffsetKey(f"g{number:05}", "t", 0), committed_bytes(committed))
+        key, value = encode_record(OffsetKey(f"g{number:05}", "t", 0), committed_bytes(committed, ZERO_UUID))
         driver.coordinator.replay(0, key, value)
     driver.advance(CHECK_MS)
     left = driver.coordinator.counts()["offsets"]

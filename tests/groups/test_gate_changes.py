@@ -9,6 +9,7 @@ from groups.gate_changes import GROUPS_PER_TICK, follow_all
 from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
 from groups.split_gates import withheld
+from protocol.wire import ZERO_UUID
 from tests.groups.driver import Driver
 from tests.groups.test_split_gates import CHAIN, Facts
 
@@ -24,7 +25,7 @@ def test_gates_are_looked_at_a_moment_after_a_commit_and_then_no_more(driver: Dr
     looked: list[int] = []
     context.follow_gates = looked.append
     for offset in (3, 4):
-        value = committed_bytes(Committed(offset, -1, "", 0, NO_EXPIRY))
+        value = committed_bytes(Committed(offset, -1, "", 0, NO_EXPIRY), ZERO_UUID)
         context.put_offset(OffsetKey("g", "t", 0), value)
     driver.advance(GATHER_MS - 1)
     assert looked == []

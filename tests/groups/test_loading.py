@@ -14,6 +14,7 @@ from groups.records import encode_record
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeleteGroupsRequest
+from protocol.wire import ZERO_UUID
 from tests.groups.classic import group_of, join_waiting, one_member
 from tests.groups.driver import Driver
 from tests.groups.stored_groups import every_kind, loaded, state, stored
@@ -87,7 +88,7 @@ def test_records_in_a_partition_that_is_not_their_groups_change_nothing(
     for name in ("g", "classic"):
         wrong = 1 - driver.coordinator.partition_of(name)
         driver.log[wrong] += [
-            encode_record(OffsetKey(name, "t", 0), committed_bytes(Committed(7, -1, "", 0, -1))),
+            encode_record(OffsetKey(name, "t", 0), committed_bytes(Committed(7, -1, "", 0, -1), ZERO_UUID)),
             encode_record(ClassicGroupKey(name), None),
             misread(name),
         ]
@@ -101,7 +102,9 @@ def test_a_staged_offset_in_a_partition_that_is_not_its_groups_never_counts() ->
     driver = Driver("t", partitions=2)
     driver.commit("g", {("t", 0): 5})
     wrong = 1 - driver.coordinator.partition_of("g")
-    key, value = encode_record(OffsetKey("g", "t", 0), committed_bytes(Committed(7, -1, "", 0, -1)))
+    key, value = encode_record(
+        OffsetKey("g", "t", 0), committed_bytes(Committed(7, -1, "", 0, -1), ZERO_UUID)
+    )
     driver.coordinator.replay_staged(wrong, Stamp(1, 0), key, value)
     assert list(driver.coordinator.replay_end(wrong, 1, commit=True)) == []
     assert driver.committed("g", "t", 0) == 5

@@ -9,6 +9,7 @@ import pytest
 from groups.offset_changes import CHUNK, REMOVED_MAX, WEIGHT_AT_ONCE, OffsetChanges, WatchedOffsets
 from groups.offset_values import NO_EXPIRY, Committed, committed_bytes
 from groups.record_keys import OffsetKey
+from protocol.wire import ZERO_UUID
 
 
 def key(index: int, group: str = "g") -> OffsetKey:
@@ -16,7 +17,7 @@ def key(index: int, group: str = "g") -> OffsetKey:
 
 
 def value(offset: int) -> bytes:
-    return committed_bytes(Committed(offset, -1, "", 1, NO_EXPIRY))
+    return committed_bytes(Committed(offset, -1, "", 1, NO_EXPIRY), ZERO_UUID)
 
 
 def watched(*groups: str) -> WatchedOffsets:

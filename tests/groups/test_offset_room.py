@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +16,7 @@ from protocol.error_codes import ErrorCode
 from tests.groups.driver import WALL_MS, Driver, codes
 from tests.groups.test_txn_offset_commit import end, stage
 
+TOPIC_ID = UUID(int=7)
 NONE, NO_ROOM = ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
@@ -90,7 +92,7 @@ def test_what_is_counted_is_about_what_it_takes(groups: int, partitions: int, pa
         for group in range(groups):
             for partition in range(partitions):
                 key = OffsetKey(f"group-{group}", "topic", partition)
-                value = committed_bytes(Committed(1 << 40, 0, "", WALL_MS, NO_EXPIRY))
+                value = committed_bytes(Committed(1 << 40, 0, "", WALL_MS, NO_EXPIRY), TOPIC_ID)
                 table.count_rows(key, 0, WALL_MS + group)
                 table.count_rows(key, passed, WALL_MS + group)
                 table.replay(key, value)

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from groups.offset_values import NO_EXPIRY, Committed, committed_bytes, read_committed
 from groups.offsets import OffsetTable
 from groups.record_keys import OffsetKey
+from protocol.wire import ZERO_UUID
 from tests.groups.test_offset_values import values
 
 keys = st.builds(OffsetKey, st.sampled_from(["g", "h"]), st.sampled_from(["t", "u"]), st.integers(0, 2))
 
 
 def value(offset: int, expire_ms: int = NO_EXPIRY) -> bytes:
-    return committed_bytes(Committed(offset, -1, "", 1, expire_ms))
+    return committed_bytes(Committed(offset, -1, "", 1, expire_ms), ZERO_UUID)
 
 
 @settings(max_examples=200)
@@ -23,7 +24,7 @@ def test_the_table_is_what_a_dictionary_would_be(records: list[tuple[OffsetKey, 
     table = OffsetTable()
     model: dict[OffsetKey, Committed] = {}
     for key, committed in records:
-        table.replay(key, None if committed is None else committed_bytes(committed))
+        table.replay(key, None if committed is None else committed_bytes(committed, ZERO_UUID))
         if committed is None:
             model.pop(key, None)
         else:

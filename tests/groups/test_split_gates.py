@@ -12,6 +12,7 @@ from groups.partition_tree import PartitionTree, Split
 from groups.record_keys import OffsetKey
 from groups.split_facts import NO_SPLITS
 from groups.split_gates import begins_at, has_ancestor_in, withheld, withheld_by_topic
+from protocol.wire import ZERO_UUID
 from tests.groups.driver import Driver
 
 
@@ -51,7 +52,7 @@ def context(driver: Driver) -> Any:
 def at(context: Any, **offsets: int) -> None:
     """Set what group g has committed, by `p` and the partition."""
     for name, offset in offsets.items():
-        value = committed_bytes(Committed(offset, -1, "", 0, NO_EXPIRY))
+        value = committed_bytes(Committed(offset, -1, "", 0, NO_EXPIRY), ZERO_UUID)
         context.put_offset(OffsetKey("g", "t", int(name[1:])), value)
 
 
@@ -92,7 +93,7 @@ def test_a_commit_in_a_topic_with_splits_has_the_group_look_at_its_gates(context
     at(context, p0=5)
     assert context.gated == {"g"}
     context.gated.clear()
-    context.put_offset(OffsetKey("g", "u", 0), committed_bytes(Committed(1, -1, "", 0, NO_EXPIRY)))
+    context.put_offset(OffsetKey("g", "u", 0), committed_bytes(Committed(1, -1, "", 0, NO_EXPIRY), ZERO_UUID))
     assert context.gated == set()
 
 
