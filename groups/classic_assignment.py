@@ -105,6 +105,7 @@ class _Topic(NamedTuple):
     name: str
     topic_id: UUID
     partition_count: int
+    recorded: bool
 
 
 def assign_on_server(
@@ -121,7 +122,10 @@ def assign_on_server(
             (member.member_id, member.instance_id, member.metadata(group.protocol), member.assignment)
             for member in group.members.values()
         ],
-        topics={topic.name: _Topic(topic.name, topic.topic_id, topic.partition_count) for topic in found},
+        topics={
+            topic.name: _Topic(topic.name, topic.topic_id, topic.partition_count, topic.recorded)
+            for topic in found
+        },
         closed=closed,
     )
     if task.weight > context.weight_max:

@@ -96,7 +96,7 @@ def _open_topic(
     else:
         known, code = context.topics.by_name.get(topic.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     for asked, answer in zip(topic.partitions, answers, strict=True):
-        if known is None:
+        if known is None or not known.recorded:
             answer.error_code = code
         elif not 0 <= asked.partition_index < known.partition_count:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

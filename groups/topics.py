@@ -22,6 +22,10 @@ class TopicFacts(Protocol):
     def partition_count(self) -> int:
         """Its partitions, numbered from 0."""
 
+    @property
+    def recorded(self) -> bool:
+        """Whether it is durable that it exists: before, no client may use it."""
+
 
 class Topics(Protocol):
     """All topics, as the broker's catalogue keeps them."""

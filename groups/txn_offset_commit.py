@@ -89,6 +89,8 @@ def _open(context: Context, request: TxnOffsetCommitRequest) -> tuple[TxnOffsetC
     items: list[_Item] = []
     for topic in request.topics:
         known = context.topics.by_name.get(topic.name)
+        if known is not None and not known.recorded:
+            known = None
         if known is not None and not topic.partitions:
             continue
         answers = topics.setdefault(topic.name, [])

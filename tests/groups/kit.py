@@ -22,6 +22,7 @@ class Topic:
     name: str
     topic_id: UUID
     partition_count: int
+    recorded: bool = True
 
 
 class Topics:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from broker.coordinators.offset_parts import PARTITIONS_PER_STEP
 from protocol.error_codes import ErrorCode
+from protocol.messages.create_topics import CreateTopicsRequest
+from protocol.messages.delete_topics import DeleteTopicsRequest
 from protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -15,7 +17,7 @@ from protocol.messages.offset_commit import (
 )
 from tests.broker.gateway import Client, Gateway
 from tests.broker.groups import codes, commit, committed, committing, join
-from tests.broker.kit import create
+from tests.broker.kit import create, creation
 from wal.memory_faults import failing
 
 SETTINGS = {"kawal_vnodes": 1, "group_initial_rebalance_delay_ms": 0, "kawal_rebalance_interval_ms": 0}
@@ -55,6 +57,24 @@ def test_topics_are_named_by_id_from_v10_on(client: Client) -> None:
     answer = client.call(OffsetCommitRequest(group_id="g", member_id="", topics=topics), 10)
     assert codes(answer) == [0, ErrorCode.UNKNOWN_TOPIC_ID]
     assert committed(client, "g") == {("u", 0): 3}
+
+
+def test_a_commit_between_two_topics_of_a_name_is_refused_until_the_second_one_is_durable(
+    gateway: Gateway, client: Client
+) -> None:
+    commit(client, "g", ("t", 0, 5))
+    admin = gateway.client()
+    admin.send(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 5)
+    admin.send(CreateTopicsRequest(topics=[creation("t")]), 7)
+    client.send(committing("g", ("t", 0, 1)), 9)
+    gateway.settle()
+    (answer,) = client.answers()
+    assert codes(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert {topic.error_code for topic in admin.answers()[1].topics} == {0}
+    assert committed(client, "g") == {}
+    commit(client, "g", ("t", 0, 1))
+    gateway.advance(1_000)
+    assert committed(client, "g") == {("t", 0): 1}
 
 
 def test_long_metadata_are_refused(client: Client) -> None:

@@ -32,6 +32,7 @@ class Topic:
     name: str
     topic_id: UUID
     partition_count: int = 4
+    recorded: bool = True
 
 
 @dataclass
