@@ -132,8 +132,13 @@ class Changes:
 
     def _replay_offsets(self) -> None:
         context = self._context
+        # What was on its way when its topic was deleted is not to be seen, not even until it is deleted, too.
+        forgetting = context.forgetting
         for key, value in self._offsets:
             if value is not None:
+                if forgetting and context.is_of_former(key, value):
+                    context.offsets.hide_late(key, value)
+                    continue
                 context.count_rows(key, context.offsets.position(key), offset_of(value))
             context.put_offset(key, value)
 

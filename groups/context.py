@@ -22,6 +22,7 @@ from groups.memory import GroupMemory
 from groups.misread import MisreadRecords
 from groups.offload import Background, Offload, at_once
 from groups.offset_room import OffsetRoom
+from groups.offset_values import is_of_another
 from groups.offsets import OffsetTable
 from groups.ownership import Owners
 from groups.record_keys import ClassicGroupKey, CurrentKey, Key, OffsetKey, partition_for
@@ -160,7 +161,7 @@ class Context:
         self.memory = GroupMemory(self.regexes.told)
         # Share groups (groups/share/), whose code is loaded with the first of them.
         self.share_groups: Mapping[str, object] = {}
-        self.offsets = OffsetTable()
+        self.offsets = OffsetTable(self.loading)
         self.staged = StagedOffsets()
         self.offset_room = OffsetRoom(self.offsets, self.staged)
         self.timers = Timers()
@@ -221,6 +222,11 @@ class Context:
         """Return the partition of __consumer_offsets that holds the group."""
         return partition_for(group_id, self.config.offsets_topic_num_partitions)
 
+    def loading(self, group_id: str) -> int | None:
+        """Return the group's partition, if it is not loaded."""
+        partition = self.partition(group_id)
+        return None if partition in self.loaded else partition
+
     def check_loaded(self, group_id: str) -> None:
         """Check that the group's partition is loaded, and served here.
 
@@ -277,6 +283,16 @@ class Context:
         return set(map(attrgetter("topic_id"), found))
 
     # --- records --------------------------------------------------------------------------------------------
+
+    @property
+    def forgetting(self) -> bool:
+        """Whether offsets of deleted topics are out of sight, and not all of them deleted from the log."""
+        return self.forgets or bool(self.offsets.hidden) or self.offsets.has_doomed
+
+    def is_of_former(self, key: OffsetKey, value: bytes) -> bool:
+        """Whether an offset is of a deleted topic, after which another has got its name."""
+        topic = self.topics.by_name.get(key.topic)
+        return topic is not None and topic.recorded and is_of_another(value, topic.topic_id)
 
     def put_offset(self, key: OffsetKey, value: bytes | None) -> None:
         """Apply the durable record of an offset that was committed, or deleted, outside of transactions."""

@@ -66,7 +66,7 @@ class Display:
         """Keep the order of changes of offsets from now on; to be called before there are any."""
         context = self._context
         assert not len(context.offsets), "changes of these offsets are unknown"
-        context.offsets = WatchedOffsets()
+        context.offsets = WatchedOffsets(context.loading)
         context.offset_room = OffsetRoom(context.offsets, context.staged)
 
     @property

@@ -1,8 +1,8 @@
-"""Offsets of a group in a topic that was deleted: out of sight, and not deleted from the log yet."""
+"""Offsets of groups in topics that were deleted: out of sight, and not deleted from the log yet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from groups.record_keys import OffsetKey
 
@@ -35,13 +35,51 @@ class HiddenOffsets:
         return part
 
 
+class SetAside:
+    """The same in partitions of __consumer_offsets that are being loaded: nothing is deleted there yet."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self) -> None:
+        self.parts: dict[int, dict[tuple[str, str], HiddenOffsets]] = {}
+        """By partition, group and topic."""
+
+    def _part(self, home: int, group_id: str, topic: str) -> HiddenOffsets:
+        parts = self.parts.setdefault(home, {})
+        part = parts.get((group_id, topic))
+        if part is None:
+            part = parts[group_id, topic] = HiddenOffsets(group_id, topic, {}, {})
+        return part
+
+    def put(self, home: int, key: OffsetKey, value: bytes) -> bytes | None:
+        """Add an offset of a group in this partition; return the one that it replaces."""
+        values = self._part(home, key.group_id, key.topic).values
+        before = values.get(key.partition)
+        values[key.partition] = value
+        return before
+
+    def add(self, home: int, part: HiddenOffsets) -> None:
+        """Add several offsets, none of which is here."""
+        whole = self._part(home, part.group_id, part.topic)
+        whole.values.update(part.values)
+        whole.on_their_way.update(part.on_their_way)
+
+    def pop(self, home: int, key: OffsetKey) -> bytes | None:
+        """Remove an offset after which another was written, and return it."""
+        part = self.parts.get(home, {}).get((key.group_id, key.topic))
+        return None if part is None else part.values.pop(key.partition, None)
+
+    def take(self, home: int) -> Iterable[HiddenOffsets]:
+        """Remove and return those of a partition."""
+        return self.parts.pop(home, {}).values()
+
+
 class StagedKeys:
     """The offsets that transactions had staged in a topic when it was deleted."""
 
-    __slots__ = ("keys", "mark", "wall_ms")
+    __slots__ = ("keys", "mark")
 
-    def __init__(self, keys: Iterator[OffsetKey], mark: int, wall_ms: int) -> None:
+    def __init__(self, keys: Iterator[OffsetKey], mark: int) -> None:
         self.keys = keys
         self.mark = mark
         """The number of all that was staged until then."""
-        self.wall_ms = wall_ms

@@ -12,13 +12,13 @@ from groups.consumer_group import ConsumerGroup
 from groups.consumer_sessions import arm as arm_consumer
 from groups.context import Context
 from groups.effects import Stamp
-from groups.offset_values import unreadable
+from groups.offset_values import id_if_plain, unreadable
 from groups.record_keys import (
     OffsetKey,
 )
 from groups.records import decode_record
 from groups.topic_changes import follow_since_start, refresh
-from groups.topic_deletion import drop_hidden, forget_missing
+from groups.topic_deletion import drop_hidden, forget_set_aside, set_aside
 from protocol.error_codes import ErrorCode
 from protocol.errors import ProtocolError
 
@@ -46,17 +46,35 @@ def replay_record(
     found, decoded = record
     if found.group_id in context.misread:
         context.misread.forget_key(found.group_id, key)
-    if isinstance(found, OffsetKey) and decoded is not None and (why := unreadable(decoded)) is not None:
-        logger.error(
-            "an offset of group %.100r in %.100s-%d is left out: %s",
-            found.group_id,
-            found.topic,
-            found.partition,
-            why,
-        )
-        return
-    context.replay(found, decoded)
+    if isinstance(found, OffsetKey):
+        _replay_offset(context, partition, found, decoded)
+    else:
+        context.replay(found, decoded)
     context.replayed.add(found.group_id)
+
+
+def _replay_offset(context: Context, partition: int, key: OffsetKey, value: bytes | None) -> None:
+    if value is not None:
+        topic = context.topics.by_name.get(key.topic)
+        # What is usual is found out at once: a start looks at a million.
+        if topic is None or id_if_plain(value) != topic.topic_id.bytes:
+            if (why := unreadable(value)) is not None:
+                _tell_unreadable(key, why)
+                return
+            if set_aside(context, partition, key, value):
+                context.staged.supersede(key)
+                return
+    if context.offsets.aside.parts:
+        context.offsets.supersede_aside(partition, key)
+    context.put_offset(key, value)
+    if context.staged:
+        context.staged.supersede(key)
+
+
+def _tell_unreadable(key: OffsetKey, why: str) -> None:
+    logger.error(
+        "an offset of group %.100r in %.100s-%d is left out: %s", key.group_id, key.topic, key.partition, why
+    )
 
 
 def belongs(context: Context, partition: int, group_id: str) -> bool:
@@ -112,7 +130,7 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
     context.loaded.update(partitions)
     replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
     context.replayed.difference_update(replayed)
-    forget_missing(context, replayed)
+    forget_set_aside(context, partitions)
     for group_id in replayed:
         if group_id in context.misread:
             logger.error("group %.100r is quarantined: %s", group_id, context.quarantined[group_id])

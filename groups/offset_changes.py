@@ -15,11 +15,12 @@ is no longer watched or is loaded again, all begin anew in another *life*, with 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from itertools import count
 from sys import intern
 from typing import Final, NamedTuple
 
-from groups.offsets import OffsetTable
+from groups.offsets import OffsetTable, all_loaded
 from groups.record_keys import OffsetKey
 
 CHUNK: Final = 500
@@ -128,8 +129,8 @@ class WatchedOffsets(OffsetTable):
 
     __slots__ = ("changes",)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, loading: Callable[[str], int | None] = all_loaded) -> None:
+        super().__init__(loading)
         self.changes: Final = OffsetChanges()
 
     @property

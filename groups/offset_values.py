@@ -44,9 +44,6 @@ _SHORT_MAX: Final = 126
 _PLAIN_BYTES: Final = _HEAD.size - 1 + _TAIL.size
 """The size of a value without metadata, but for the one more that is written."""
 
-_WITH_EXPIRY: Final = b"\0\1"
-"""The first bytes of the version that has an expiry time outside of its tags."""
-
 _EXPIRY_TAG: Final = b"\x90\x4e\x08"
 """Tag 10,000 and the size of an expiry time, which ends the values that have one."""
 
@@ -124,8 +121,8 @@ def offset_of(value: bytes) -> int:
 
 
 def may_expire(value: bytes) -> bool:
-    """Whether an offset may have an expiry time of its own: each that has one is found."""
-    return value[:2] == _WITH_EXPIRY or value[-11:-8] == _EXPIRY_TAG
+    """Whether an offset may have an expiry time of its own, as all of version 1; each that has one may."""
+    return value[1:2] == b"\1" or value[-11:-8] == _EXPIRY_TAG
 
 
 def is_of_another(value: bytes, topic_id: UUID) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, filterfalse
 from typing import Any, Final
 
-from groups.hidden_offsets import HiddenOffsets
+from groups.hidden_offsets import HiddenOffsets, SetAside
 from groups.offset_values import Committed, may_expire, offset_of, read_committed
 from groups.record_keys import OffsetKey
 from groups.row_counts import RowCounts, Rows
@@ -36,15 +36,21 @@ def weight_of(value: bytes | None) -> int:
     return 0 if value is None else OFFSET_BYTES + len(value)
 
 
+def all_loaded(_group_id: str) -> None:
+    """Return no partition: whatever group it is, its own is loaded."""
+
+
 class OffsetTable:
     """The offsets of all groups by group, topic and partition."""
 
     __slots__ = (
-        "_count", "_doomed", "_expiring", "_groups", "_pending", "_pending_bytes", "_readers", "_rows",
-        "_size_bytes", "hidden",
+        "_count", "_doomed", "_expiring", "_groups", "_loading", "_pending", "_pending_bytes",
+        "_readers", "_rows", "_size_bytes", "aside", "hidden",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, loading: Callable[[str], int | None] = all_loaded) -> None:
+        """Make an empty table; `loading(group)` is the group's partition unless that is loaded."""
+        self._loading = loading
         self._groups: dict[str, dict[str, dict[int, bytes]]] = {}
         # By group, topic and partition: the number of records on their way, and the last one's value.
         self._pending: dict[str, dict[str, dict[int, tuple[int, bytes | None]]]] = {}
@@ -54,6 +60,8 @@ class OffsetTable:
         self._doomed: dict[str, dict[str, None]] = {}
         self.hidden: deque[HiddenOffsets] = deque()
         """What groups had in deleted topics, until that is deleted from the log."""
+        self.aside = SetAside()
+        """The same in partitions that are being loaded; `hidden` has it when they are."""
         self._rows = RowCounts()
         self._count = 0
         self._expiring = 0
@@ -141,7 +149,11 @@ class OffsetTable:
 
     def topics(self, group_id: str) -> Mapping[str, Mapping[int, bytes]]:
         """Return all of a group's offsets, with undecoded values; do not keep the result."""
-        return self._groups.get(group_id, _NOTHING)
+        found = self._groups.get(group_id, _NOTHING)
+        if self._doomed:
+            for topic in [name for name in found if group_id in self._doomed.get(name, ())]:
+                self.hide_before(OffsetKey(group_id, topic, 0))
+        return found
 
     def groups(self) -> list[str]:
         """Return the ids of all groups with offsets."""
@@ -174,11 +186,8 @@ class OffsetTable:
         """Whether `hide_some` has something to do."""
         return bool(self._doomed)
 
-    def hide_some(self, at_most: int, is_loaded: Callable[[str], bool]) -> None:
-        """Take what so many groups have in deleted topics out of sight, for `hidden`; it counts as memory.
-
-        What is not loaded stays: whether its topics are there is looked at when it is.
-        """
+    def hide_some(self, at_most: int) -> None:
+        """Take what so many groups have in deleted topics out of sight, for `hidden`; it counts as memory."""
         for _ in range(at_most):
             if not self._doomed:
                 return
@@ -187,8 +196,7 @@ class OffsetTable:
             group_id, _ = groups.popitem()
             if not groups:
                 del self._doomed[topic]
-            if is_loaded(group_id):
-                self._hide(group_id, topic)
+            self._hide(group_id, topic)
 
     def hide_before(self, key: OffsetKey) -> None:
         """Hide what a group has of a deleted topic before it uses offsets of another of that name."""
@@ -211,7 +219,41 @@ class OffsetTable:
                 self._note_unread(OffsetKey(group_id, topic, 0))
         on_their_way = {index: last[1] for index, last in pending.items() if last[1] is not None}
         if values or on_their_way:
-            self.hidden.append(HiddenOffsets(group_id, topic, values or {}, on_their_way))
+            part = HiddenOffsets(group_id, topic, values or {}, on_their_way)
+            home = self._loading(group_id)
+            if home is None:
+                self.hidden.append(part)
+            else:
+                self.aside.add(home, part)
+
+    def hide_late(self, key: OffsetKey, value: bytes) -> None:
+        """Hide an offset of a deleted topic that comes to count now."""
+        part = self.hidden[-1] if self.hidden else None
+        if part is None or (part.group_id, part.topic) != (key.group_id, key.topic):
+            part = HiddenOffsets(key.group_id, key.topic, {}, {})
+            self.hidden.append(part)
+        if (before := part.values.get(key.partition)) is not None:
+            self._count_value(before, -1)
+        part.values[key.partition] = value
+        self._count_value(value, 1)
+
+    def set_aside(self, home: int, key: OffsetKey, value: bytes) -> None:
+        """Hide an offset of a deleted topic that is found while its partition is being loaded."""
+        self.replay(key, None)
+        before = self.aside.put(home, key, value)
+        self._count_value(value, 1)
+        if before is not None:
+            self._count_value(before, -1)
+
+    def supersede_aside(self, home: int, key: OffsetKey) -> None:
+        """Forget such an offset, as there is a later record of its partition."""
+        if (value := self.aside.pop(home, key)) is not None:
+            self._count_value(value, -1)
+
+    def hide_aside(self, homes: Iterable[int]) -> None:
+        """Have what was set aside in these partitions deleted from now on."""
+        for home in homes:
+            self.hidden.extend(filter(len, self.aside.take(home)))
 
     def take_hidden(self, at_most: int) -> HiddenOffsets:
         """Return some of what is hidden first, to be deleted from the log."""
@@ -227,10 +269,13 @@ class OffsetTable:
         self._count_hidden(part, 1)
 
     def _count_hidden(self, part: HiddenOffsets, by: int) -> None:
-        self._count += by * len(part.values)
         for value in part.values.values():
-            self._expiring += by * may_expire(value)
-            self._size_bytes += by * weight_of(value)
+            self._count_value(value, by)
+
+    def _count_value(self, value: bytes, by: int) -> None:
+        self._count += by
+        self._expiring += by * may_expire(value)
+        self._size_bytes += by * weight_of(value)
 
     def drop_hidden(self, is_over: Callable[[str], bool]) -> None:
         """Forget what is hidden of some groups: it is found when they are read again."""
@@ -331,6 +376,7 @@ class OffsetTable:
     def tables(self) -> Iterator[dict[Any, Any]]:
         """Yield what holds the offsets, to be emptied when they are of no use any more."""
         yield from (self._groups, self._pending, self._rows.table(), self._readers, self._doomed)
+        yield self.aside.parts
 
     def iterate(self, group_id: str) -> Iterator[tuple[OffsetKey, bytes]]:
         """Yield a group's offsets as records; the table must not change meanwhile."""

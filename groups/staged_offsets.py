@@ -241,10 +241,10 @@ class StagedOffsets:
         """The number of what was staged last: later ones are greater."""
         return self._number
 
-    def newest_number(self, key: OffsetKey) -> int | None:
-        """Return the number of what was staged last for a key, if anything is."""
+    def newest(self, key: OffsetKey) -> tuple[int, bytes] | None:
+        """Return what was staged last for a key, if anything is: its number and its value."""
         transactions = self._by_key.get(key)
-        return next(reversed(transactions)).offsets[key][0] if transactions else None
+        return next(reversed(transactions)).offsets[key] if transactions else None
 
     def of_topic(self, topic: str) -> tuple[OffsetKey, ...]:
         """Return the partitions of a topic for which something is staged, or ends, as it was staged first."""

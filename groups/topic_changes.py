@@ -41,7 +41,8 @@ def topics_changed(
 ) -> None:
     """Note what has changed."""
     context.regexes.changed(created, deleted)
-    forget_topics(context, deleted)
+    # What there is under the name of a new topic is of a former one: no client could commit in it before.
+    forget_topics(context, (*deleted, *created))
     context.changed_topics.update(created, deleted, grown)
     due_ms = context.now_ms + GATHER_MS
     context.timers.set_once(_GATHERED, due_ms, lambda now_ms: _tell_groups(context, now_ms))

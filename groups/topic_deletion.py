@@ -4,8 +4,12 @@
 
 A topic may have 200,000 partitions, and 100,000 groups may have an offset in it.  What groups have is out of
 sight first, so that a new topic of the same name begins at 0 for them; 200 of them in the same step.
-A commit in the new topic is newer than what is hidden, and stays.  A start hides, and deletes, what a crash
-left of topics that do not exist.
+A commit in the new topic is newer than what is hidden, and stays, in a transaction too.
+
+A crash leaves what is not deleted yet, and the new topic may be there by then.  So each offset has the id of
+its topic (offset_values.py): one that is read, or comes to count at the end of a transaction, is hidden if it
+is of another topic than that of the name now, or of none.  The catalogue of a start is never older than the
+offsets: what a node knows of topics is durable, and a node begins with all that the controller knows.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Final
 from groups.changes import Changes
 from groups.context import Context
 from groups.hidden_offsets import HiddenOffsets, StagedKeys
-from groups.offset_values import read_committed
+from groups.offset_values import is_of_another
 from groups.record_keys import OffsetKey
 from groups.timers import TimerKey
 from protocol.error_codes import ErrorCode
@@ -69,22 +73,43 @@ def forget_topics(context: Context, names: Iterable[str]) -> None:
     for name in names:
         context.offsets.doom(name)
         if keys := context.staged.of_topic(name):
-            staged = StagedKeys(iter(keys), context.staged.number, context.wall_ms)
-            context.doomed_staged.append(staged)
+            context.doomed_staged.append(StagedKeys(iter(keys), context.staged.number))
     _begin(context)
 
 
-def forget_missing(context: Context, group_ids: Iterable[str]) -> None:
-    """Do the same in topics that do not exist, for groups that have been loaded."""
-    missing: dict[str, list[str]] = {}
-    for group_id in group_ids:
-        for name in context.offsets.topics(group_id):
-            if name not in context.topics.by_name:
-                missing.setdefault(name, []).append(group_id)
-    for name, found in sorted(missing.items()):
-        context.offsets.doom(name, sorted(found))
-    if missing:
-        _begin(context)
+def set_aside(context: Context, partition: int, key: OffsetKey, value: bytes) -> bool:
+    """Hide a stored offset until its partition is loaded, if its topic was deleted; return whether it was.
+
+    It takes the place of what was read for the key before, as any other offset does.
+    """
+    if not _is_left_over(context, key, value):
+        return False
+    context.offsets.set_aside(partition, key, value)
+    return True
+
+
+def _is_left_over(context: Context, key: OffsetKey, value: bytes) -> bool:
+    """Whether the topic of an offset does not exist."""
+    topic = context.topics.by_name.get(key.topic)
+    return topic is None or is_of_another(value, topic.topic_id)
+
+
+def forget_set_aside(context: Context, partitions: Iterable[int]) -> None:
+    """Delete what was hidden while these partitions were being loaded."""
+    context.offsets.hide_aside(partitions)
+    _begin(context)
+
+
+def forget_if_former(context: Context, key: OffsetKey, value: bytes) -> bool:
+    """Delete an offset instead of letting it count, if its topic was deleted since a transaction staged it.
+
+    Return whether there is another topic of that name.
+    """
+    if not context.is_of_former(key, value):
+        return False
+    context.offsets.hide_late(key, value)
+    _begin(context)
+    return True
 
 
 def _begin(context: Context) -> None:
@@ -95,8 +120,7 @@ def _begin(context: Context) -> None:
 
 
 def _hide_some(context: Context) -> None:
-    loaded = context.loaded
-    context.offsets.hide_some(HIDDEN_AT_ONCE, lambda group_id: context.partition(group_id) in loaded)
+    context.offsets.hide_some(HIDDEN_AT_ONCE)
 
 
 def has_more(context: Context) -> bool:
@@ -123,16 +147,25 @@ def _go_on(context: Context, now_ms: int) -> None:
 
 
 def _old_ones(context: Context, part: HiddenOffsets) -> list[OffsetKey]:
-    """Return the keys for which nothing newer has been written."""
-    if context.partition(part.group_id) not in context.loaded:
+    """Return the keys for which nothing newer has been written, or staged."""
+    if context.loading(part.group_id) is not None:
         return []  # what is read again is looked at then
-    newest = context.offsets.newest
-    durable = (OffsetKey(part.group_id, part.topic, index) for index in sorted(part.values))
-    found = [key for key in durable if newest(key) is None]
-    for index, value in sorted(part.on_their_way.items()):
-        if newest(key := OffsetKey(part.group_id, part.topic, index)) == value:
+    found = []
+    for index in sorted({*part.values, *part.on_their_way}):
+        key = OffsetKey(part.group_id, part.topic, index)
+        newest = context.offsets.newest(key)
+        if newest in (None, part.on_their_way.get(index)) and not _is_staged_anew(context, key):
             found.append(key)
     return found
+
+
+def _is_staged_anew(context: Context, key: OffsetKey) -> bool:
+    """Whether a transaction has staged an offset in a new topic of the name: a deletion would drop it.
+
+    If it is aborted, the old offset stays in the log, out of sight, and a start deletes it.
+    """
+    staged = context.staged.newest(key)
+    return staged is not None and not _is_left_over(context, key, staged[1])
 
 
 def _delete(context: Context, step: _Step, part: HiddenOffsets, keys: Iterable[OffsetKey]) -> None:
@@ -162,16 +195,17 @@ def _delete_staged(context: Context, step: _Step, at_most: int) -> None:
 
 def _is_old(context: Context, doomed: StagedKeys, key: OffsetKey) -> bool:
     """Whether nothing newer has been written, by a transaction or without."""
-    if context.partition(key.group_id) not in context.loaded:
+    if context.loading(key.group_id) is not None:
         return False
-    number = context.staged.newest_number(key)
-    if number is not None:
-        return number <= doomed.mark
+    staged = context.staged.newest(key)
+    if staged is not None:
+        return staged[0] <= doomed.mark
     value = context.offsets.newest(key)
-    return value is not None and read_committed(value).commit_ms <= doomed.wall_ms
+    return value is not None and _is_left_over(context, key, value)
 
 
 def drop_hidden(context: Context, partitions: Iterable[int]) -> None:
     """Forget what is hidden in partitions that are unloaded: it is found when they are read again."""
     unloaded = frozenset(partitions)
+    context.offsets.hide_aside(unloaded)
     context.offsets.drop_hidden(lambda group_id: context.partition(group_id) in unloaded)

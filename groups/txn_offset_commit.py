@@ -25,6 +25,7 @@ from groups.record_keys import OffsetKey
 from groups.records import encode_record
 from groups.staged_transaction import Closed
 from groups.states import GroupState
+from groups.topic_deletion import forget_if_former, set_aside
 from groups.topic_room import has_room
 from protocol.error_codes import ErrorCode
 from protocol.messages.txn_offset_commit import (
@@ -231,14 +232,21 @@ def replay_end(context: Context, partition: int, producer_id: int, *, commit: bo
 
 
 def _count_replayed(context: Context, key: OffsetKey, value: bytes) -> None:
-    _count(context, key, value)
-    if context.partition(key.group_id) not in context.loaded:
-        context.replayed.add(key.group_id)
+    home = context.loading(key.group_id)
+    if home is None:
+        if not forget_if_former(context, key, value):
+            _count(context, key, value)
+        return
+    if not set_aside(context, home, key, value):
+        context.offsets.supersede_aside(home, key)
+        _count(context, key, value)
+    context.replayed.add(key.group_id)
 
 
 def _count_with_rows(context: Context, key: OffsetKey, value: bytes) -> None:
-    context.count_rows(key, context.offsets.position(key), offset_of(value))
-    _count(context, key, value)
+    if not forget_if_former(context, key, value):
+        context.count_rows(key, context.offsets.position(key), offset_of(value))
+        _count(context, key, value)
 
 
 def _count(context: Context, key: OffsetKey, value: bytes) -> None:

@@ -48,6 +48,7 @@ from tests.groups.kit import Threads, answered_at_once
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
 from tests.groups.memory_check import check_memory, is_checked_at
+from tests.groups.stored_transactions import StoredTransactions
 
 WALL_MS = 1_700_000_000_000
 """The time of day when a driver's clock shows 0."""
@@ -67,6 +68,7 @@ class Driver:
         self.wall_offset_ms = WALL_MS
         self.settings: dict[str, GroupSettings] = {}
         self.log: dict[int, list[EncodedRecord]] = {index: [] for index in range(partitions)}
+        self.transactions = StoredTransactions(self.log)
         self.hold = False
         self.threads = Threads()
         self.weight_max = weight_max
@@ -88,9 +90,8 @@ class Driver:
             offload=self.threads.offload,
             weight_max=self.weight_max,
         )
-        for partition, records in self.log.items():
-            for key, value in records:
-                coordinator.replay(partition, key, value)
+        for partition in self.log:
+            self.transactions.replay(coordinator, partition)
         coordinator.loaded(list(self.log), self.now_ms)
         self.coordinator = coordinator
         self.flush()
@@ -124,7 +125,7 @@ class Driver:
         effects = self.in_flight.popleft()
         if effects.settled:
             return
-        self.log[effects.partition].extend(effects.records)
+        self.transactions.write(effects)
         self.coordinator.durable(effects, self.now_ms)
         self.flush()
 

@@ -37,7 +37,8 @@ def check_offsets(context: Context) -> None:
     """Check that exactly the offsets that there are, on their way or staged are counted."""
     offsets = context.offsets
     kept = [part for topics in offsets._groups.values() for part in topics.values()]
-    hidden = [value for part in offsets.hidden for value in part.values.values()]
+    aside = [part for parts in offsets.aside.parts.values() for part in parts.values()]
+    hidden = [value for part in (*offsets.hidden, *aside) for value in part.values.values()]
     coming = [part for topics in offsets._pending.values() for part in topics.values()]
     size_bytes = sum(READER_BYTES + sum(map(weight_of, part.values())) for part in kept)
     size_bytes += sum(map(weight_of, hidden))

@@ -24,10 +24,10 @@ def wide(partitions: int = WIDE) -> Driver:
     return driver
 
 
-def stage(driver: Driver, count: int) -> None:
+def stage(driver: Driver, count: int, *, offset: int = 5) -> None:
     """Commit an offset of each partition of `t` in a transaction."""
     partitions = [
-        TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=5, committed_metadata="")
+        TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=offset, committed_metadata="")
         for index in range(count)
     ]
     request = TxnOffsetCommitRequest(
