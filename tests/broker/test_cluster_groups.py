@@ -14,6 +14,7 @@ from protocol.messages.list_groups import ListGroupsRequest
 from tests.broker.cluster import Cluster
 from tests.broker.cluster_txn import (
     OFFSETS,
+    coordinator,
     leader,
     make,
     name_on,
@@ -137,6 +138,43 @@ def test_the_deletion_of_a_topic_removes_its_offsets_on_every_coordinator() -> N
     cluster.kill(1)
     revive(cluster, 1)
     assert committed(cluster[1].client(), names[1]) == {("u", 1): 2}
+
+
+def test_a_topic_that_is_made_again_while_a_coordinator_is_away_has_none_of_the_old_offsets_there() -> None:
+    cluster = cluster_of(2)
+    group = groups_of(cluster)[1]
+    commit(cluster[1].client(), group, ("t", 0, 5))
+    cluster.kill(1)
+    cluster[0].client().call(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 3)
+    make(cluster, "t", 4)
+    revive(cluster, 1)
+    client = cluster[1].client()
+    assert committed(client, group) == {}
+    commit(client, group, ("t", 0, 1))
+    cluster.kill(1)
+    revive(cluster, 1)
+    assert committed(cluster[1].client(), group) == {("t", 0): 1}
+
+
+def test_what_is_committed_in_a_topic_that_was_made_again_is_there_with_any_number_of_workers() -> None:
+    cluster = cluster_of(2)
+    names = groups_of(cluster)
+    for node, group in names.items():
+        commit(cluster[node].client(), group, ("t", 0, 5), ("t", 1, 5))
+    cluster[0].client().call(DeleteTopicsRequest(topic_names=["t"], timeout_ms=1_000), 3)
+    make(cluster, "t", 4)
+    for node, group in names.items():
+        commit(cluster[node].client(), group, ("t", 1, 7))
+    for count in (3, 1, 2):
+        cluster.settle()
+        for number in range(cluster.count):
+            cluster.kill(number)
+        cluster.disk.locks.clear()
+        cluster = Cluster(count, disk=cluster.disk, offsets_topic_num_partitions=6)
+        cluster.advance(10)
+        for group in names.values():
+            client = cluster[coordinator(cluster, OFFSETS, group)].client()
+            assert committed(client, group) == {("t", 1): 7}
 
 
 def test_a_coordinator_that_was_used_before_its_topic_was_made_serves_only_its_part_of_it() -> None:
