@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from broker.catalogue.nodes import Nodes
-    from views.statement import Statement
+    from broker.catalogue.view_drafts import Draft
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,8 +61,8 @@ class NewTopic:
     assignments: dict[int, list[int]] = field(default_factory=dict)
     # A partition that the request assigns more than once.
     assigned_twice: int | None = None
-    # What the view's statement says, if it was read before.
-    statement: Statement | None = None
+    # The statement of a view, if there is one.
+    draft: Draft | None = None
 
 
 def offsets_topic(config: Config) -> NewTopic:
@@ -178,7 +178,7 @@ def _new_view_record(
     wall_ms: int,
 ) -> TopicCreated:
     """Return the record that creates a view: the same checks, and as many partitions as its source has."""
-    definition = define_view(new.name, new.configs, catalogue, new.statement)
+    definition = define_view(new.name, new.configs, catalogue, new.draft)
     count = partition_count(definition, catalogue)
     if new.assignments:
         asked, replication_factor = _check_assignments(new, ids)

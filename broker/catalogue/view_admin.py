@@ -14,6 +14,7 @@ import msgspec
 
 from broker.catalogue.catalogue_records import ViewDefinition
 from broker.catalogue.databases import no_such_database
+from broker.catalogue.view_drafts import Draft, layout_of
 from broker.config.config_keys import ConfigError, nearest
 from broker.config.kawal_topic_keys import (
     ALIAS_KEY,
@@ -26,7 +27,6 @@ from broker.config.kawal_topic_keys import (
     SPEED_KEY,
     SQL_KEY,
     TO_KEY,
-    VALUE_FORMAT_KEY,
     WINDOW_NAMES,
 )
 from broker.config.view_bounds import parse_bound, parse_speed
@@ -64,9 +64,9 @@ def check_not_windowed(configs: Mapping[str, str | None]) -> None:
 
 
 def define_view(
-    name: str, configs: Mapping[str, str | None], catalogue: Catalogue, statement: Statement | None = None
+    name: str, configs: Mapping[str, str | None], catalogue: Catalogue, draft: Draft | None = None
 ) -> ViewDefinition:
-    """Return the definition of the new view `name`; `statement`: what it says, if that was read before.
+    """Return the definition of the new view `name`; `draft`: its statement, if there is one already.
 
     Raises: RequestError(INVALID_CONFIG), with a sentence that names the part of the statement at fault.
     """
@@ -74,31 +74,33 @@ def define_view(
     window = defined_window(configs)
     alias = _alias_of(configs)
     _check_not_itself(name, alias)
-    text = f"STABLE `{source_topic(alias, catalogue).name}`" if alias else configs[SQL_KEY.name] or ""
-    definition = define_statement(name, text, catalogue, None if alias else statement)
+    if alias:
+        draft = Draft(f"STABLE `{source_topic(alias, catalogue).name}`", name)
+    definition = define_statement(draft or Draft(configs[SQL_KEY.name] or "", name), catalogue)
     _check_has_times(definition, window)
     kind = ALIAS_KIND if alias else definition.kind
     return msgspec.structs.replace(definition, kind=kind, **window)
 
 
-def define_statement(
-    name: str, text: str, catalogue: Catalogue, statement: Statement | None = None
-) -> ViewDefinition:
-    """Return the definition that a statement gives the view `name`; `statement`: if it was read before.
+def define_statement(draft: Draft, catalogue: Catalogue) -> ViewDefinition:
+    """Return the definition that a statement gives its view.
 
     Raises: RequestError(INVALID_CONFIG), as `define_view`.
     """
     from views.errors import ViewError
 
     try:
-        from views.statement import parse_view
-
-        statement = statement or parse_view(text, topic=name)
+        statement = draft.statement()
         if statement.kind.value != "database":
-            _check_not_itself(name, statement.source)
-        return DEFINERS[statement.kind.value](statement, catalogue)
+            _check_not_itself(draft.name, statement.source)
+        return DEFINERS[statement.kind.value](draft, catalogue)
     except ViewError as error:
         raise refused(str(error)) from error
+
+
+def read_topic(statement: Statement, catalogue: Catalogue) -> Topic | None:
+    """Return the topic that a statement reads, None if it reads a database.  Raises: as `source_topic`."""
+    return None if statement.kind.value == "database" else source_topic(statement.source, catalogue)
 
 
 def _alias_of(configs: Mapping[str, str | None]) -> str:
@@ -208,12 +210,10 @@ def _check_alone(configs: Mapping[str, str | None]) -> None:
         )
 
 
-def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
-    from views.plan import plan_view
-
+def _over_topic(draft: Draft, catalogue: Catalogue) -> ViewDefinition:
+    statement = draft.statement()
     source = source_topic(statement.source, catalogue)
-    columns = declared(source.configs.get(COLUMNS_KEY.name, ""))
-    plan = plan_view(statement, columns, framed=source.configs.get(VALUE_FORMAT_KEY.name) == "registry")
+    plan = draft.plan(layout_of(source))
     return ViewDefinition(
         kind=statement.kind.value if statement.meta.value == "none" else META_KIND,
         source=source.name,
@@ -225,8 +225,9 @@ def _over_topic(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
     )
 
 
-def over_database(statement: Statement, catalogue: Catalogue) -> ViewDefinition:
+def over_database(draft: Draft, catalogue: Catalogue) -> ViewDefinition:
     """Return the definition of a view over all topics of a database."""
+    statement = draft.statement()
     database = catalogue.databases.get(statement.source)
     if database is None or not database.recorded:
         raise refused(no_such_database(statement.source, catalogue.databases))
@@ -251,7 +252,7 @@ def declared(columns_text: str) -> Columns | None:
     return parse_columns(columns_text) if columns_text else None
 
 
-DEFINERS: Final[dict[str, Callable[[Statement, Catalogue], ViewDefinition]]] = {
+DEFINERS: Final[dict[str, Callable[[Draft, Catalogue], ViewDefinition]]] = {
     "query": _over_topic,
     "stable": _over_topic,
     "unfit": _over_topic,

@@ -24,13 +24,14 @@ from protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from broker.catalogue.topics import Catalogue, Topic
+    from broker.catalogue.view_drafts import Draft
 
 VERSIONED: Final = ("database", META_KIND)
 """The kinds of views whose offsets are versions of the log."""
 
 
-def reload_record(topic: Topic, text: str, catalogue: Catalogue) -> ViewReloaded:
-    """Return the record that gives the view `topic` the definition in `text`, which the view itself keeps.
+def reload_record(topic: Topic, draft: Draft, catalogue: Catalogue) -> ViewReloaded:
+    """Return the record that gives the view `topic` the definition in a statement, which the view keeps.
 
     Raises: RequestError(INVALID_CONFIG), with a sentence that names what is at fault.
     """
@@ -46,7 +47,7 @@ def reload_record(topic: Topic, text: str, catalogue: Catalogue) -> ViewReloaded
             f"{topic.name!r} is an alias of {before.source!r}, which has no statement; drop it, and create a"
             " view",
         )
-    definition = define_statement(topic.name, text, catalogue)
+    definition = define_statement(draft, catalogue)
     if (definition.source, definition.source_id) != (before.source, before.source_id):
         raise refused(
             f"{topic.name!r} reads {before.source!r}, and groups have offsets of that; a view of"

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from broker.catalogue.catalogue_records import ViewDefinition
 from broker.catalogue.topics import Catalogue
-from broker.config.kawal_topic_keys import ALIAS_KEY, SQL_KEY
+from broker.config.kawal_topic_keys import ALIAS_KEY
 from broker.security.authorized_operations import Operation
 from broker.security.rights import Rights
 
 if TYPE_CHECKING:
-    from views.statement import Statement
+    from broker.catalogue.view_drafts import Draft
 
 
 class Source(NamedTuple):
@@ -31,25 +31,20 @@ def source_of_view(view: ViewDefinition) -> Source:
     return Source(view.source, is_database=not view.source_id)
 
 
-def asked_source(
-    name: str, configs: Mapping[str, str | None], statement: Statement | None = None
-) -> Source | None:
-    """Return the source that the configurations of the new topic `name` ask for.
+def asked_source(configs: Mapping[str, str | None], draft: Draft | None) -> Source | None:
+    """Return the source that the configurations of a new topic, and the statement among them, ask for.
 
-    `statement`: what they say, if it was read before. None: it is no view, or its statement cannot be read,
-    which is an error whatever the client may do.
+    None: it is no view, or its statement cannot be read, which is an error whatever the client may do.
     """
     alias = (configs.get(ALIAS_KEY.name) or "").strip()
     if alias:
         return Source(alias, is_database=False)
-    text = configs.get(SQL_KEY.name)
-    if not text:
+    if draft is None:
         return None
     from views.errors import ViewError
-    from views.statement import parse_view
 
     try:
-        statement = statement or parse_view(text, topic=name)
+        statement = draft.statement()
     except ViewError:
         return None
     return Source(statement.source, is_database=statement.kind.value == "database")

@@ -24,7 +24,8 @@ from broker.catalogue.catalogue_records import TopicCreated
 from broker.catalogue.guards import check_quota, check_request_size
 from broker.catalogue.topic_admin import NewTopic
 from broker.catalogue.topic_configs import described
-from broker.catalogue.view_admin import is_definition
+from broker.catalogue.view_admin import is_definition, read_topic
+from broker.catalogue.view_drafts import Draft, prepared
 from broker.catalogue.view_sources import asked_source, may_read_source
 from broker.config.config import Config
 from broker.config.config_keys import ConfigSource
@@ -58,16 +59,12 @@ from protocol.messages.create_topics import (
 if TYPE_CHECKING:
     from broker.core import Broker
     from broker.security.rights import Rights
-    from views.statement import Statement
 
 
 TOPICS_PER_SLICE = 25
 """The number of topics made without a pause: 2 to 5 ms."""
 
 TOPICS_PER_STEP = 5
-
-LONG_STATEMENT_CHARS = 500
-"""Statements of views from this length on are read by a thread: the longest take 15 ms."""
 
 VIEW_NAMES = frozenset({SQL_KEY.name, ALIAS_KEY.name, QUARANTINE_KEY.name})
 """Configurations of topics that are views, or that views write to."""
@@ -125,24 +122,13 @@ def _create_all(broker: Broker, call: Call[CreateTopicsRequest]) -> WaitingSteps
             new = yield from in_thread(offload, partial(_new_topic, topic))
         else:
             new = _new_topic(topic)
-        text = new.configs.get(SQL_KEY.name) or ""
-        if len(text) >= LONG_STATEMENT_CHARS:
-            new.statement = yield from in_thread(offload, partial(_read_statement, text, topic.name))
+        if text := new.configs.get(SQL_KEY.name):
+            new.draft = Draft(text, new.name)
+            yield from prepared(new.draft, partial(read_topic, catalogue=broker.catalogue), offload)
         results.append(create(topic, new))
         if pace.due():
             yield None
     return pending.answer(CreateTopicsResponse(topics=results))
-
-
-def _read_statement(text: str, name: str) -> Statement | None:
-    """Return what the statement of a view says; None if it cannot be read, which its creation will tell."""
-    from views.errors import ViewError
-    from views.statement import parse_view
-
-    try:
-        return parse_view(text, topic=name)
-    except ViewError:
-        return None
 
 
 def _asked_count(config: Config, topic: CreatableTopic) -> int:
@@ -219,7 +205,7 @@ def _first_repeated(indexes: list[int]) -> int | None:
 
 def _check_source(broker: Broker, rights: Rights, new: NewTopic) -> None:
     """Refuse a view of what its maker may not read.  Raises: RequestError."""
-    source = asked_source(new.name, new.configs, new.statement)
+    source = asked_source(new.configs, new.draft)
     if source is not None and not may_read_source(rights, broker.catalogue, source):
         raise RequestError(
             ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"READ on {source.name!r}, which the view reads, is denied"

@@ -11,19 +11,21 @@ Version notes: none.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.split_rules import splits
-from broker.catalogue.view_admin import shown_configs
+from broker.catalogue.view_admin import read_topic, shown_configs
+from broker.catalogue.view_drafts import Draft, prepared
 from broker.catalogue.view_reload import reload_record
 from broker.config.kawal_topic_keys import COLUMNS_KEY, VALUE_FORMAT_KEY
 from broker.errors import RequestError
 from broker.handlers.delete_topics import delete_one
 from broker.loop.answers import PendingChanges
 from broker.loop.call import Call, Parked
-from broker.loop.slices import WaitingSteps, in_slices, made_of, tallied
+from broker.loop.slices import Until, WaitingSteps, in_slices, made_of, tallied
 from broker.view_topics.view_loading import load_in_thread
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_topics import (
@@ -50,6 +52,8 @@ def handle(broker: Broker, call: Call[KawalTopicsRequest]) -> KawalTopicsRespons
     request = call.request
     count = len(broker.catalogue.by_name if request.topics is None else request.topics)
     steps = _answer_all(broker, call)
+    if request.action == TopicAction.RELOAD:
+        return steps
     answer: KawalTopicsResponse | Parked | WaitingSteps = in_slices(steps, count, per_slice=TOPICS_PER_SLICE)
     return answer
 
@@ -68,18 +72,25 @@ def _answer_all(broker: Broker, call: Call[KawalTopicsRequest]) -> WaitingSteps:
     times = yield from tallied(item.name for item in items)
     pending = PendingChanges(broker.metadata_log, call, broker.scheduler.offload)
 
-    def act(item: TopicItem) -> TopicResult:
+    def act(item: TopicItem, draft: Draft | None = None) -> TopicResult:
         result = TopicResult(name=item.name)
         try:
             if times[item.name] > 1:
                 raise RequestError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            _act(broker, call, item, result, pending)
+            if request.action == TopicAction.RELOAD:
+                _reload(broker, call, item, draft)
+                pending.made(result)
+            else:
+                _act(broker, call, item, result, pending)
         except RequestError as error:
             result.error_code, result.error_message = error.code, error.message
         return result
 
     first_of_each = list(dict(zip(map(attrgetter("name"), items), items, strict=True)).values())
-    results = yield from made_of(first_of_each, act, per_step=5)
+    if request.action == TopicAction.RELOAD:
+        results = yield from _reload_all(broker, first_of_each, act)
+    else:
+        results = yield from made_of(first_of_each, act, per_step=5)
     if request.action == TopicAction.DESCRIBE:
         yield from _add_trees(broker, results)
     return pending.answer(KawalTopicsResponse(topics=results))
@@ -96,6 +107,29 @@ def _add_trees(broker: Broker, results: list[TopicResult]) -> Generator[None, No
                 result.error_code, result.error_message = error.code, error.message
 
 
+def _reload_all(
+    broker: Broker, items: list[TopicItem], reload: Callable[[TopicItem, Draft | None], TopicResult]
+) -> Generator[Until | None, None, list[TopicResult]]:
+    """Reload one view after the other: a statement may take as long as many topics."""
+    results = []
+    for item in items:
+        draft = None if item.statement is None else Draft(item.statement, item.name)
+        if draft is not None:
+            source_of = partial(read_topic, catalogue=broker.catalogue)
+            yield from prepared(draft, source_of, broker.scheduler.offload)
+        results.append(reload(item, draft))
+        yield None
+    return results
+
+
+def _reload(broker: Broker, call: Call[KawalTopicsRequest], item: TopicItem, draft: Draft | None) -> None:
+    topic = broker.find_topic(item.name)
+    if draft is None:
+        raise RequestError(ErrorCode.INVALID_REQUEST, "A statement is needed to reload a view.")
+    record = reload_record(topic, draft, broker.catalogue)
+    broker.reload_view(topic, record, call.received_ms)
+
+
 def _act(
     broker: Broker,
     call: Call[KawalTopicsRequest],
@@ -109,12 +143,6 @@ def _act(
             _describe(broker, topic, result)
         case TopicAction.DROP:
             delete_one(broker, topic, call.received_ms, force=call.request.force)
-            pending.made(result)
-        case TopicAction.RELOAD:
-            if item.statement is None:
-                raise RequestError(ErrorCode.INVALID_REQUEST, "A statement is needed to reload a view.")
-            record = reload_record(topic, item.statement, broker.catalogue)
-            broker.reload_view(topic, record, call.received_ms)
             pending.made(result)
         case TopicAction.SPLIT:
             broker.splits.split(topic, item.partition, call.received_ms)

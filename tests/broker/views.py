@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from broker.loop.slices import Until
+import pytest
+
+from broker.loop.slices import Until, run_here
 from broker.view_topics.query_view import QueryPartition
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.record_reader import Record
@@ -17,6 +19,7 @@ from tests.broker.kit import (
     fetch,
     records_of,
 )
+from views import plan, statement
 
 PLACE = "kawal.database"
 
@@ -24,6 +27,31 @@ PLACE = "kawal.database"
 def make_view(client: Client, name: str, text: str, **configs: str) -> None:
     """Make a view from the text that follows AS."""
     create(client, name, -1, **{"kawal.sql": text, **configs})
+
+
+def places_of_statements(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return where statements are read and planned from now on: in a thread or on the loop."""
+    places: list[str] = []
+    place = "loop"
+
+    def noted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*arguments: Any, **named: Any) -> Any:
+            places.append(place)
+            return work(*arguments, **named)
+
+        return note
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        nonlocal place
+        place = "thread"
+        run_here(work, lambda _error: None)
+        place = "loop"
+        done(None)
+
+    monkeypatch.setattr(statement, "parse_view", noted(statement.parse_view))
+    monkeypatch.setattr(plan, "plan_view", noted(plan.plan_view))
+    gateway.broker.scheduler.offload = offload
+    return places
 
 
 def database(vnodes: int = 1, **settings: Any) -> tuple[Gateway, Client]:

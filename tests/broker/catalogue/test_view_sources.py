@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from broker.catalogue.view_drafts import Draft
 from broker.catalogue.view_sources import Source, asked_source
 from broker.security.authorized_operations import Operation
 from protocol.error_codes import ErrorCode
@@ -29,7 +30,8 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     ],
 )
 def test_the_source_is_what_the_view_is_to_read(configs: dict[str, str], source: Source | None) -> None:
-    assert asked_source("v", configs) == source
+    draft = Draft(configs["kawal.sql"], "v") if "kawal.sql" in configs else None
+    assert asked_source(configs, draft) == source
 
 
 def made(guarded: Guarded, **configs: str) -> Any:

@@ -21,8 +21,7 @@ from protocol.messages.metadata import MetadataRequest
 from protocol.wire import ZERO_UUID
 from tests.broker.gateway import Client, Gateway
 from tests.broker.kit import batch, create, creation, read, send
-from views import statement
-from views.dialect import tokenize
+from tests.broker.views import places_of_statements
 from wal.memory_faults import Fault, failing
 
 
@@ -241,30 +240,36 @@ def test_a_topic_with_very_many_configurations_is_looked_at_by_a_thread() -> Non
     assert len(asked) > 1, "a thread decodes the request, and one makes a table of what it asks for"
 
 
-def test_a_thread_reads_the_long_statement_of_a_view(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_reads_and_plans_the_long_statement_of_a_view(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create(client, "t")
+    places = places_of_statements(client.gateway, monkeypatch)
     conditions = " OR ".join(f"_offset = {number}" for number in range(60))
-    places: list[str] = []
-    place = "loop"
-
-    def noted(text: str) -> Any:
-        places.append(place)
-        return tokenize(text)
-
-    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
-        nonlocal place
-        place = "thread"
-        run_here(work, lambda _error: None)
-        place = "loop"
-        done(None)
-
-    monkeypatch.setattr(statement, "tokenize", noted)
-    client.gateway.broker.scheduler.offload = offload
     create(client, "v", -1, kawal_sql=f"SELECT * FROM t WHERE {conditions}")
-    assert places == ["thread"]
+    assert places == ["thread", "thread"]
     # A short one takes less than the way to a thread.
     create(client, "w", -1, kawal_sql="SELECT * FROM t")
-    assert places == ["thread", "loop"]
+    assert places == ["thread", "thread", "loop", "loop"]
+
+
+def test_columns_that_change_while_a_thread_plans_a_view_are_those_of_the_view(client: Client) -> None:
+    create(client, "t", kawal_columns="a int")
+    gateway = client.gateway
+    work_done = []
+
+    def offload(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        run_here(work, lambda _error: None)
+        work_done.append(work)
+        if len(work_done) == 2:
+            gateway.broker.find_topic("t").configs["kawal.columns"] = "a string"
+        done(None)
+
+    gateway.broker.scheduler.offload = offload
+    create(client, "v", -1, kawal_sql="SELECT a FROM t WHERE " + " OR ".join(["a IS NULL"] * 60))
+    view = gateway.broker.find_topic("v").view
+    assert view is not None
+    assert '"type":"string"' in view.schema
 
 
 def test_a_long_statement_that_cannot_be_read_is_refused_as_a_short_one(client: Client) -> None:

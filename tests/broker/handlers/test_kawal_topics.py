@@ -20,7 +20,7 @@ from tests.broker.gateway import START_MS, Client, Gateway
 from tests.broker.groups import beating
 from tests.broker.kit import batch, create, fetching, read, send
 from tests.broker.topic_requests import altered, configs, deleted
-from tests.broker.views import make_view
+from tests.broker.views import make_view, places_of_statements
 from wal.memory_faults import failing
 
 COLUMNS = "carrier string, delay int"
@@ -198,3 +198,31 @@ def test_a_reload_that_the_disk_refuses_changes_nothing(client: Client) -> None:
     assert answer.topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert gateway.broker.catalogue.by_name["late"].view == before
     assert read(client, "late") == [b'{"carrier":"c1"}', b'{"carrier":"c2"}']
+
+
+def test_threads_read_and_plan_the_long_statement_of_a_reload(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = places_of_statements(client.gateway, monkeypatch)
+    conditions = " OR ".join(f"delay > {number}" for number in range(60))
+    assert reload(client, "late", f"SELECT carrier FROM flights WHERE {conditions}").error_code == 0
+    assert places == ["thread", "thread"]
+
+
+def test_views_are_reloaded_one_in_a_step(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"v{number}" for number in range(6)]
+    for name in names:
+        make_view(client, name, "SELECT carrier FROM flights")
+    places = places_of_statements(client.gateway, monkeypatch)
+    items = [TopicItem(name=name, statement="SELECT delay FROM flights") for name in names]
+    client.send(KawalTopicsRequest(action=TopicAction.RELOAD, topics=items), 0)
+    scheduler, steps = client.gateway.broker.scheduler, []
+    while not (answers := client.answers()):
+        before = len(places)
+        if scheduler.pending:
+            scheduler.run()
+        else:
+            client.gateway.run_jobs()
+        steps.append(len(places) - before)
+    assert {result.error_code for result in answers[0].topics} == {0}
+    assert max(steps) == 2, "one is read, and planned"
