@@ -127,12 +127,12 @@ class StagedOffsets:
         value: tuple[int, bytes],
         order: list[StagedTransaction],
     ) -> None:
-        if transaction.count is not None:
-            transaction.count(key, value[1])
-            return
         newer = order[order.index(transaction) + 1 :]
         if any(other.closed and other.commit and key not in other.offsets for other in newer):
             return  # what was staged after it counts by now
+        if transaction.count is not None:
+            transaction.count(key, value[1])
+            return
         self._put(transaction, key, value)
         if not transaction.closed:
             self._open[transaction.place] = transaction

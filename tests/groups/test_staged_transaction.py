@@ -129,6 +129,21 @@ def test_what_was_overtaken_does_not_come_back_when_a_later_offset_is_not_stored
 
 
 @pytest.mark.usefixtures("large_from_one")
+def test_of_two_offsets_that_come_back_when_a_commit_is_not_stored_the_later_one_counts() -> None:
+    staged = with_offsets(*KEYS[:2])
+    for key in KEYS[:2]:
+        staged.stage(0, Stamp(2, 0), key, b"later")
+    ended = [staged.close(0, producer_id, commit=True) for producer_id in (1, 2)]
+    undone = staged.supersede(KEYS[0])
+    table: dict[OffsetKey, bytes] = {}
+    for closed in ended:
+        while not staged.count_some(closed, 9, table.__setitem__):
+            pass
+    _undo(undone)
+    assert table == dict.fromkeys(KEYS[:2], b"later")
+
+
+@pytest.mark.usefixtures("large_from_one")
 def test_a_partition_that_is_unloaded_ends_what_is_left() -> None:
     staged = with_offsets(*KEYS)
     closed = staged.close(0, 1, commit=True)
