@@ -66,8 +66,16 @@ class SetAside:
 
     def pop(self, home: int, key: OffsetKey) -> bytes | None:
         """Remove an offset after which another was written, and return it."""
-        part = self.parts.get(home, {}).get((key.group_id, key.topic))
-        return None if part is None else part.values.pop(key.partition, None)
+        parts = self.parts.get(home, {})
+        part = parts.get((key.group_id, key.topic))
+        if part is None:
+            return None
+        value = part.values.pop(key.partition, None)
+        if not part:
+            del parts[key.group_id, key.topic]
+        if not parts:
+            del self.parts[home]
+        return value
 
     def take(self, home: int) -> Iterable[HiddenOffsets]:
         """Remove and return those of a partition."""

@@ -253,7 +253,7 @@ class OffsetTable:
     def hide_aside(self, homes: Iterable[int]) -> None:
         """Have what was set aside in these partitions deleted from now on."""
         for home in homes:
-            self.hidden.extend(filter(len, self.aside.take(home)))
+            self.hidden.extend(self.aside.take(home))
 
     def take_hidden(self, at_most: int) -> HiddenOffsets:
         """Return some of what is hidden first, to be deleted from the log."""

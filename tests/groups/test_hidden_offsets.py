@@ -40,5 +40,6 @@ def test_what_was_superseded_is_not_set_aside_any_more() -> None:
     aside.put(3, OffsetKey("g", "t", 0), b"a")
     assert aside.pop(4, OffsetKey("g", "t", 0)) is None
     assert aside.pop(3, OffsetKey("g", "u", 0)) is None
-    assert aside.pop(3, OffsetKey("g", "t", 0)) == b"a"
-    assert aside.pop(3, OffsetKey("g", "t", 0)) is None
+    aside.put(3, OffsetKey("g", "t", 1), b"b")
+    assert [aside.pop(3, OffsetKey("g", "t", index)) for index in (0, 0, 1)] == [b"a", None, b"b"]
+    assert not aside.parts, "nothing is looked for any more"
