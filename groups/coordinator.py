@@ -47,7 +47,6 @@ from groups import (
     offset_fetch,
     txn_offset_commit,
 )
-from groups.assignment import Partition
 from groups.classic_member import JoinReply, SyncReply
 from groups.classic_requests import LeaveReply
 from groups.cleanup import schedule_cleanup
@@ -59,7 +58,6 @@ from groups.discarding import discard_groups, discard_share_groups
 from groups.display import SHARE_MODULE, Display
 from groups.effects import Effects, EncodedRecord, EndMarker, Stamp
 from groups.errors import GroupError
-from groups.fetchers import fetched_by
 from groups.gate_changes import follow_all
 from groups.memory import GroupMemory
 from groups.offload import WEIGHT_MAX, Background, Offload, at_once, run_here
@@ -266,20 +264,13 @@ class Coordinator(Display):
         for share in self._shares:
             share.topics_changed({*created, *deleted, *grown})
 
-    def fetched_by(
-        self, client: Client, group_ids: Collection[str] | None = None
-    ) -> dict[str, set[Partition]]:
-        """Return the partitions that a client's members have, by group: of all groups, or of these."""
-        return fetched_by(self._context, client, group_ids)
-
-    @property
-    def membership_changes(self) -> int:
-        """A number that changes with every member and every assignment."""
-        return self._context.memory.changes
-
     def is_known(self, group_id: str) -> bool:
         """Whether the group's records have been replayed."""
         return self._context.partition(group_id) in self._context.loaded
+
+    def are_known(self, group_ids: Collection[str]) -> bool:
+        """Whether the records of all these groups have been replayed."""
+        return self.is_loaded or all(map(self.is_known, group_ids))
 
     # --- classic members ------------------------------------------------------------------------------------
 

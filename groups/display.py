@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from typing import TYPE_CHECKING, Final
 
 from groups import show
+from groups.clients import ClientIndex
 from groups.context import Context
-from groups.fetchers import ClientKey, Memberships, memberships, rounds
+from groups.fetchers import ById, Round, held, rounds
 from groups.offset_changes import OffsetChanges, WatchedOffsets
 from groups.offset_room import OffsetRoom
 from groups.share.config import ShareGroupConfig
@@ -88,15 +89,18 @@ class Display:
         """Return the durable offset of a group in one partition."""
         return self._context.offsets.position(key)
 
-    # --- members, for nodes that they fetch from ------------------------------------------------------------
+    # --- members, for what they fetch -----------------------------------------------------------------------
 
-    def memberships(
-        self, clients: Collection[ClientKey], group_ids: Collection[str] | None = None
-    ) -> Generator[None, None, Memberships]:
-        """Return the memberships of these clients, in all groups or in these."""
-        return memberships(self._context, clients, group_ids)
+    @property
+    def clients(self) -> ClientIndex:
+        """The members of groups by client; another one after the topic was deleted."""
+        return self._context.memory.clients
 
-    def rounds(self, group_ids: Collection[str]) -> tuple[tuple[str, int, int], ...]:
+    def held(self, group_id: str, member_id: str) -> tuple[ById, ...] | bytes:
+        """Return what a member has and what it gives up; of a classic member its encoded assignment."""
+        return held(self._context, group_id, member_id)
+
+    def rounds(self, group_ids: Collection[str]) -> Generator[None, None, tuple[Round, ...]]:
         """Return epoch or generation, and the number of members, of each of these groups that exists."""
         return rounds(self._context, group_ids)
 

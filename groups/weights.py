@@ -39,7 +39,8 @@ def joining_bytes(member_id: str, client_id: str, instance_id: str | None, proto
 def count_member(memory: GroupMemory, group: ClassicGroup, member: ClassicMember) -> None:
     """Count a classic member as it is now."""
     size = joining_bytes(member.member_id, member.client_id, member.instance_id, member.protocols)
-    memory.count(group.group_id, member.member_id, member.client_host, size + len(member.assignment))
+    size += len(member.assignment)
+    memory.count(group.group_id, member.member_id, member.client_host, size, member.client_id)
 
 
 def count_pending(memory: GroupMemory, group: ClassicGroup, member_id: str, host: str) -> None:
@@ -79,24 +80,27 @@ def slot_of(key: ConsumerGroupKey) -> tuple[str, str] | None:
 def count_record(memory: GroupMemory, group: ConsumerGroup, key: ConsumerGroupKey) -> None:
     """Count what the group has under the key of a record that was applied or undone."""
     slot = slot_of(key)
-    if slot is not None:
-        memory.count(group.group_id, slot, *_entry(group, *slot))
+    if slot is None:
+        return
+    memory.count(group.group_id, slot, *_entry(group, *slot))
+    if isinstance(key, CurrentKey) and (member := group.metadata.get(key.member_id)) is not None:
+        memory.clients.changed((member.client_host, member.client_id), group.group_id, key.member_id)
 
 
-def _entry(group: ConsumerGroup, kind: str, name: str) -> tuple[str, int]:
-    """Return the address of a slot's client, and its memory."""
+def _entry(group: ConsumerGroup, kind: str, name: str) -> tuple[str, int, str | None]:
+    """Return the address of a slot's client, its memory, and of a member the client id."""
     if kind == "regex":
         resolved = group.regexes.get(name)
-        return ADDRESS_UNKNOWN, 0 if resolved is None else regex_bytes(name, resolved.topics)
+        return ADDRESS_UNKNOWN, 0 if resolved is None else regex_bytes(name, resolved.topics), None
     metadata = group.metadata.get(name)
     host = ADDRESS_UNKNOWN if metadata is None else metadata.client_host
     if kind == "member":
-        return host, 0 if metadata is None else metadata_bytes(metadata)
+        return (host, 0, None) if metadata is None else (host, metadata_bytes(metadata), metadata.client_id)
     if kind == "target":
-        return host, ASSIGNED_BYTES * count(group.target_of(name))
+        return host, ASSIGNED_BYTES * count(group.target_of(name)), None
     current = group.current.get(name)
     partitions = 0 if current is None else count(current.assigned) + count(current.revoking)
-    return host, ASSIGNED_BYTES * CURRENT_FACTOR * partitions
+    return host, ASSIGNED_BYTES * CURRENT_FACTOR * partitions, None
 
 
 def count_group(memory: GroupMemory, group: ClassicGroup | ConsumerGroup) -> None:

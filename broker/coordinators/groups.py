@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Generator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,9 @@ from broker.coordinators.runtime import CoordinatorRuntime
 from broker.loop.call import Call
 from broker.loop.loop import Loop
 from broker.security.authorized_operations import Operation
+from groups.clients import ClientIndex
 from groups.coordinator import Coordinator
+from groups.fetchers import ById, Round
 from groups.memory import GroupMemory
 from groups.offset_room import OffsetRoom
 from groups.offset_values import Committed
@@ -122,6 +124,23 @@ class Groups(CoordinatorRuntime[Coordinator]):
     def offset_room(self) -> OffsetRoom:
         """The memory of committed offsets."""
         return self._machine.offset_room
+
+    @property
+    def clients(self) -> ClientIndex:
+        """The members of groups by client."""
+        return self._machine.clients
+
+    def held(self, group_id: str, member_id: str) -> tuple[ById, ...] | bytes:
+        """Return what a member has and what it gives up; of a classic member its encoded assignment."""
+        return self._machine.held(group_id, member_id)
+
+    def are_known(self, group_ids: Collection[str]) -> bool:
+        """Whether the members of all these groups are known, as far as they are coordinated here."""
+        return self._machine.are_known(group_ids)
+
+    def rounds(self, group_ids: Collection[str]) -> Generator[None, None, tuple[Round, ...]]:
+        """Return epoch or generation, and the number of members, of each of these groups that exists."""
+        return self._machine.rounds(group_ids)
 
     def committed(self, group_id: str, topic: str, partition: int) -> Committed | None:
         """Return the durable progress of a group in one partition."""

@@ -11,13 +11,16 @@ from protocol.messages.kawal_reads import (
     NO_POSITION,
     AskedClient,
     ClientReads,
+    GroupPlaces,
     KawalReadsRequest,
     KawalReadsResponse,
 )
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from broker.catalogue.metadata import Metadata
-    from broker.coordinators.member_reads import Place
+    from broker.coordinators.read_settings import Positions
     from broker.coordinators.remembered import Key
     from broker.loop.loop import Loop
 
@@ -35,7 +38,7 @@ class Told(NamedTuple):
     """When the question was sent."""
     every: bool
     """Whether all groups of the client are told, and not only those with settings."""
-    groups: dict[str, dict[Place, int | None]]
+    groups: dict[str, Positions]
     """By group: the partitions that the client has, each with the progress if a snapshot depends on it."""
 
 
@@ -119,12 +122,14 @@ class NodeReads:
             self._send()
 
 
-def _groups_of(client: ClientReads) -> dict[str, dict[Place, int | None]]:
-    found: dict[str, dict[Place, int | None]] = {}
-    for group in client.groups:
-        places = found[group.group_id] = {}
-        for topic in group.topics:
-            positions = topic.positions or [NO_POSITION] * len(topic.partitions)
-            for index, position in zip(topic.partitions, positions, strict=True):
-                places[topic.topic_id, index] = None if position == NO_POSITION else position
+def _groups_of(client: ClientReads) -> dict[str, Positions]:
+    return {group.group_id: _positions_of(group) for group in client.groups}
+
+
+def _positions_of(group: GroupPlaces) -> Positions:
+    found: dict[UUID, dict[int, int | None]] = {}
+    for topic in group.topics:
+        positions = topic.positions or [NO_POSITION] * len(topic.partitions)
+        known = (None if position == NO_POSITION else position for position in positions)
+        found.setdefault(topic.topic_id, {}).update(zip(topic.partitions, known, strict=True))
     return found

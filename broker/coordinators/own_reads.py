@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
 
-from broker.coordinators.member_reads import Place, ReadSettings
+from broker.coordinators.member_reads import MEMBER_ITEMS, held_steps
 from broker.coordinators.own_progress import may_lead
-from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Pace
-from groups.record_keys import OffsetKey
+from broker.coordinators.read_settings import PLAIN, ReadSettings
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Pace, Until
 
 if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
     from broker.coordinators.groups import Groups
     from broker.loop.loop import Loop
-    from groups.fetchers import ClientKey
+    from groups.clients import ClientKey, MemberId
 
-Positions = dict[Place, int | None]
+Positions = dict[tuple[UUID, int], int | None]
 """The partitions that a client has for a group, with the group's progress if it begins with a snapshot."""
 
 ClientGroups = dict[str, Positions]
 """The groups of a client."""
+
+Steps = Generator[Until | None, None, None]
 
 
 class Reads(NamedTuple):
@@ -44,40 +47,46 @@ class OwnReads:
         settings: Mapping[str, ReadSettings],
         clients: Sequence[tuple[ClientKey, bool]],
         node_id: int,
-    ) -> Generator[None, None, Reads | None]:
+    ) -> Generator[Until | None, None, Reads | None]:
         """Return the groups of clients, with the partitions that a node may lead.
 
         All groups of a client are told if it is a member of one with settings here, or if that is asked for,
         the second of a pair.  None: the members are not known yet.
         """
-        with groups.step(self._loop.clock.turn_ms) as coordinator:
-            if not all(map(coordinator.is_known, settings)):
-                return None
-            rounds = coordinator.rounds(settings.keys())
+        if not groups.are_known(settings):
+            return None
+        rounds = yield from groups.rounds(settings)
         if rounds != self._rounds:
             self._rounds = rounds
             self._changes += 1
-        changes = self._changes
-        keys = {key for key, _ in clients}
-        found = yield from coordinator.memberships(keys, settings.keys())
-        every = {key for key, wanted in clients if wanted or key in found}
-        if every:
-            found = yield from coordinator.memberships(every)
-        told: list[ClientGroups] = []
-        pace = Pace(PLAIN_ITEMS_PER_STEP)
-        for key, _ in clients:
+        changes, told, pace = self._changes, list[ClientGroups](), Pace(PLAIN_ITEMS_PER_STEP)
+        for key, wanted in clients:
             own: ClientGroups = {}
-            for group_id, places in found.get(key, {}).items():
-                has_positions = settings.get(group_id, ReadSettings()).begins_with_snapshot
-                own[group_id] = {}
-                for topic_id, index in places:
-                    if pace.due():
-                        yield
-                    topic = self._metadata.catalogue.find_id(topic_id)
-                    if topic is not None and may_lead(self._metadata, topic, index, node_id):
-                        at = OffsetKey(group_id, topic.name, index)
-                        own[group_id][topic_id, index] = coordinator.position(at) if has_positions else None
+            if wanted or not settings.keys().isdisjoint(groups.clients.groups_of(key).keys()):
+                for member in groups.clients.members_of(key):
+                    places = own.setdefault(member[0], {})
+                    begins = settings.get(member[0], PLAIN).begins_with_snapshot
+                    yield from self._tell(groups, member, node_id, places, begins=begins, pace=pace)
             told.append(own)
             if pace.due():
-                yield
+                yield None
         return Reads(changes, told)
+
+    def _tell(
+        self, groups: Groups, member: MemberId, node_id: int, told: Positions, *, begins: bool, pace: Pace
+    ) -> Steps:
+        """Add what a member has and a node may lead; `begins`: with the progress of its group."""
+        group_id, catalogue = member[0], self._metadata.catalogue
+        for part in (yield from held_steps(groups, *member, self._loop.scheduler.offload)):
+            for key, indexes in part.items():
+                topic = catalogue.find_id(key) if isinstance(key, UUID) else catalogue.find(key)
+                for index in indexes if topic is not None else ():
+                    if pace.due():
+                        yield None
+                    if topic is not None and may_lead(self._metadata, topic, index, node_id):
+                        position = groups.position(group_id, topic.name, index) if begins else None
+                        told[topic.topic_id, index] = position
+                if pace.due():
+                    yield None
+        if pace.due(MEMBER_ITEMS):
+            yield None

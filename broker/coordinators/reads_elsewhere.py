@@ -24,26 +24,35 @@ start (member_reads.py).
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Generator, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from broker.catalogue.topics import OFFSETS_TOPIC
-from broker.coordinators.member_reads import LOAD_WAIT_MS, MemberReads, Place, Reads
+from broker.coordinators.member_reads import (
+    LOAD_WAIT_MS,
+    MEMBER_ITEMS,
+    READS_BYTES_MAX,
+    Followed,
+    MemberReads,
+    key_of,
+)
 from broker.coordinators.node_reads import NodeReads, Told
 from broker.coordinators.own_reads import OwnReads
+from broker.coordinators.read_settings import PLAIN
 from broker.coordinators.remembered import Key, Remembered
 from broker.loop.latch import Latch
-from broker.loop.slices import ITEMS_PER_SLICE
+from broker.loop.slices import ITEMS_PER_SLICE, PLAIN_ITEMS_PER_STEP, Pace
 
 if TYPE_CHECKING:
     from broker.catalogue.metadata import Metadata
+    from broker.catalogue.topics import Topic
     from broker.coordinators.groups import Groups
     from broker.loop.call import Call
     from broker.loop.loop import Loop
-    from broker.loop.slices import Until
-    from groups.topics import Client
+    from broker.loop.slices import Until, WaitingSteps
+    from groups.clients import MemberId
     from protocol.messages.fetch import FetchRequest
 
 LOOK_MS: Final = 1_000
@@ -67,20 +76,6 @@ class Reader(NamedTuple):
     was_member: bool
 
 
-class Known(NamedTuple):
-    """The groups of a client, made of all that was told of it and of its groups here."""
-
-    state: tuple[object, ...]
-    reads: Reads
-    places: frozenset[Place]
-    """The partitions that it has for any group, as far as nodes tell all."""
-    is_member: bool
-    """Whether it is a member of a group with settings."""
-
-
-NOTHING: Final = Known((), {}, frozenset(), False)
-
-
 class ClusterReads(MemberReads):
     """The settings of all groups, and the clients they are for, on one of several nodes."""
 
@@ -91,12 +86,14 @@ class ClusterReads(MemberReads):
         self._moments = count(1)
         self._readers: OrderedDict[tuple[int, int], Reader] = OrderedDict()
         self._told: Remembered[dict[int, Told]] = Remembered()
-        self._made: Remembered[Known] = Remembered()
         self._waiting: dict[Key, list[Latch[None]]] = {}
         self._settled = 0
         """The moment before which all that was told is void: other groups had settings."""
-        self._deciding: frozenset[int | None] = frozenset()
-        """The nodes that coordinate groups with settings."""
+        self._deciders: dict[str, int] = {}
+        """The nodes that coordinate groups with settings, by group: those of this topic."""
+        self._decided_for: Topic | None = None
+        self._decisions: Counter[int] = Counter()
+        """How many of these groups each node coordinates."""
         self._looks = False
         self._nodes: Final = {
             node_id: NodeReads(metadata, loop, node_id, self._moments, self._waiting.__contains__, self._take)
@@ -104,23 +101,49 @@ class ClusterReads(MemberReads):
             if node_id != metadata.nodes.own_id
         }
 
+    # --- settings --------------------------------------------------------------------------------------
+
+    def _settings_changed(self, group_id: str) -> None:
+        super()._settings_changed(group_id)
+        self._settled = next(self._moments)
+        before = self._deciders.pop(group_id, None)
+        if before is not None:
+            self._decisions[before] -= 1
+        if group_id in self._settings and self._decided_for is not None:
+            self._decide(group_id)
+
+    def _decide(self, group_id: str) -> None:
+        node_id = self._metadata.topics.coordinator(OFFSETS_TOPIC, group_id)
+        if node_id is not None:
+            self._deciders[group_id] = node_id
+            self._decisions[node_id] += 1
+
+    def _decides(self, node_id: int) -> bool:
+        """Whether a node coordinates groups with settings."""
+        topic = self._metadata.catalogue.find(OFFSETS_TOPIC)
+        if topic is not self._decided_for:
+            self._decided_for = topic
+            self._deciders.clear()
+            self._decisions.clear()
+            for group_id in self._settings:
+                self._decide(group_id)
+        return self._decisions[node_id] > 0
+
     # --- for which groups a fetch is -------------------------------------------------------------------
 
     def is_unknown(self, call: Call[FetchRequest]) -> bool:
         """Whether it must be found out for which groups a fetch is."""
         if super().is_unknown(call):
             return True
-        client, identity = _client_of(call), _identity_of(call)
-        known, reader = self._known(client), self._readers.get(identity)
-        if reader is None or (
-            (reader.was_member or known.is_member) and self._names_others(known, call.request)
-        ):
-            was_member = known.is_member if reader is None else True
+        key, identity = key_of(call), _identity_of(call)
+        is_member, reader = self._is_member(key), self._readers.get(identity)
+        if reader is None or ((reader.was_member or is_member) and self._names_others(key, call.request)):
+            was_member = is_member if reader is None else True
             reader = Reader(next(self._moments), was_member)
             self._remember(identity, reader)
-        elif known.is_member and not reader.was_member:
+        elif is_member and not reader.was_member:
             self._readers[identity] = reader._replace(was_member=True)
-        return bool(self._lacking(_key_of(client), known, self._needed(reader)))
+        return bool(self._lacking(key, self._needed(reader)))
 
     def _needed(self, reader: Reader) -> dict[int, int]:
         """Return, for each node, the moment after which a question must have been sent."""
@@ -139,25 +162,26 @@ class ClusterReads(MemberReads):
         """Find out for which groups a fetch is; return whether that is known in time."""
         if not (yield from super().learn(call, until_ms)):
             return False
-        client, identity = _client_of(call), _identity_of(call)
-        key, reader = _key_of(client), self._readers.get(identity)
+        key, identity = key_of(call), _identity_of(call)
+        reader = self._readers.get(identity)
         if reader is None:
             reader = Reader(next(self._moments), False)
             self._remember(identity, reader)
         # Changes that come after the fetch keep it waiting no longer.
         needed = self._needed(reader)
         until_ms = max(until_ms, call.received_ms + LEAST_WAIT_MS)
-        while lacking := self._lacking(key, known := self._known(client), needed):
+        while lacking := self._lacking(key, needed):
             if self._loop.clock.turn_ms >= until_ms:
                 return False
             told: Latch[None] = Latch()
             self._waiting.setdefault(key, []).append(told)
             try:
                 for node_id in lacking:
-                    self._nodes[node_id].ask(key, since=needed[node_id], every=known.is_member)
+                    self._nodes[node_id].ask(key, since=needed[node_id], every=self._is_member(key))
                 yield from told.wait(self._loop.timers, until_ms)
             finally:
                 self._waits_no_more(key, told)
+            yield from self._follow(key)
         return True
 
     def _waits_no_more(self, key: Key, told: Latch[None]) -> None:
@@ -166,36 +190,37 @@ class ClusterReads(MemberReads):
         if not waiting:
             del self._waiting[key]
 
-    def _lacking(self, key: Key, known: Known, needed: Mapping[int, int]) -> list[int]:
+    def _lacking(self, key: Key, needed: Mapping[int, int]) -> list[int]:
         """Return the nodes that must tell of a client and have not, since a moment for each."""
-        told = self._told.get(key) or {}
+        followed = self._found.get(key) if self._is_reader(key) else None
+        told = followed.told if followed is not None else self._told.get(key) or {}
+        is_member = self._is_member(key)
         lacking: list[int] = []
         for node_id, node in self._nodes.items():
-            decides = node_id in self._deciding
-            if not (decides or known.is_member):
+            decides = self._decides(node_id)
+            if not (decides or is_member):
                 continue
             found = told.get(node_id)
-            is_told = (
-                found is not None and found.moment >= needed[node_id] and (found.every or not known.is_member)
-            )
+            is_told = found is not None and found.moment >= needed[node_id] and (found.every or not is_member)
             if not is_told and node.silent_ms <= (LOAD_WAIT_MS if decides else ALONE_MS):
                 lacking.append(node_id)
         return lacking
 
-    def _names_others(self, known: Known, request: FetchRequest) -> bool:
+    def _names_others(self, key: Key, request: FetchRequest) -> bool:
         """Whether a fetch names a partition that its client does not have, or may begin a snapshot of one."""
         if sum(len(topic.partitions) for topic in request.topics) > ITEMS_PER_SLICE:
             return True
+        followed = self._found.get(key) if self._is_reader(key) else None
         catalogue = self._metadata.catalogue
         for asked in request.topics:
             topic = catalogue.find(asked.topic) if asked.topic else catalogue.find_id(asked.topic_id)
             if topic is None:
                 continue
             for partition in asked.partitions:
-                place = topic.topic_id, partition.partition
-                if place not in known.places:
+                place = topic.topic_id, topic.name, partition.partition
+                if followed is None or not followed.places.has(*place):
                     return True
-                read = known.reads.get(place)
+                read = followed.places.read_of(*place)
                 if read is not None and read.settings.begins_with_snapshot and read.positions is not None:
                     here = self._metadata.topics.here(topic, partition.partition)
                     if here is None or partition.fetch_offset <= here.log_start:
@@ -221,68 +246,70 @@ class ClusterReads(MemberReads):
         if not self._looks:
             self._readers.clear()
             self._told.clear()
-            self._made.clear()
             return
         for node_id, node in self._nodes.items():
-            if node_id in self._deciding or node.silent_ms:
+            if self._decides(node_id) or node.silent_ms:
                 node.look()
         self._look_later()
 
     # --- what is made of it ----------------------------------------------------------------------------
 
-    def of(self, client: Client) -> Reads:
-        """Return the partitions that the client reads for a group with such settings."""
-        return self._known(client).reads
+    def _is_reader(self, key: Key) -> bool:
+        """Whether to follow a client: it is a member of a group with settings, or nodes have told of it."""
+        return super()._is_reader(key) or (
+            self._has_groups() and any(told.groups for told in (self._told.get(key) or {}).values())
+        )
 
-    def _known(self, client: Client) -> Known:
-        if not self._has_groups():
-            return NOTHING
-        key = _key_of(client)
-        told = self._told.get(key) or {}
-        with self._groups().step(self._loop.clock.turn_ms) as coordinator:
-            moments = tuple(each.moment for each in told.values())
-            state = self._changes, coordinator.membership_changes, moments
-            known = self._made.get(key)
-            if known is not None and known.state == state:
-                return known
-            held = coordinator.fetched_by(client, self._settings.keys())
-            is_member = bool(held) or any(
-                not self._settings.keys().isdisjoint(each.groups) for each in told.values()
-            )
-            if is_member:
-                held = coordinator.fetched_by(client)
-        positions: dict[str, dict[Place, int | None]] = {}
-        for each in told.values():
-            for group_id, places in each.groups.items():
-                held.setdefault(group_id, set()).update(places)
-                positions.setdefault(group_id, {}).update(places)
-        reads = {
-            # The progress of groups here is looked up when it is wanted.
-            place: read._replace(positions=positions.get(read.group_id))
-            for place, read in self._reads(client, held if is_member else {}).items()
-        }
-        known = Known(state, reads, frozenset().union(*held.values()), is_member)
-        self._made.put(key, known)
-        return known
+    def _is_member(self, key: Key) -> bool:
+        """Whether a client is a member of a group with settings, as far as that is noted or told."""
+        followed = self._found.get(key) if self._is_reader(key) else None
+        if followed is not None and followed.places.has_settings:
+            return True
+        told = (self._told.get(key) or {}).values()
+        return any(not self._settings.keys().isdisjoint(each.groups.keys()) for each in told)
 
-    def _refresh(self) -> None:
-        before = self._settings
-        super()._refresh()
-        if self._settings != before:
-            self._settled = next(self._moments)
-        if self._settings != before or None in self._deciding:
-            coordinator = self._metadata.topics.coordinator
-            self._deciding = frozenset(coordinator(OFFSETS_TOPIC, group_id) for group_id in self._settings)
+    def _is_current(self, key: Key) -> bool:
+        return super()._is_current(key) and self._has_noted(key)
 
+    def _has_noted(self, key: Key) -> bool:
+        """Whether all that nodes have told of a client is noted, if it is to be followed."""
+        if not self._is_reader(key):
+            return True
+        followed, told = self._found.get(key), self._told.get(key) or {}
+        return (
+            followed is not None
+            and followed.told.keys() == told.keys()
+            and all(followed.told[node_id] is each for node_id, each in told.items())
+        )
 
-def _client_of(call: Call[Any]) -> Client:
-    from broker.coordinators.groups import client_of
+    def _note(self, key: Key, followed: Followed, members: Iterable[MemberId]) -> WaitingSteps:
+        yield from super()._note(key, followed, members)
+        told = dict(self._told.get(key) or {})
+        for node_id in followed.told.keys() | told.keys():
+            before, after = followed.told.get(node_id), told.get(node_id)
+            if before is not after and not followed.is_too_wide:
+                yield from self._note_told(followed, node_id, before, after)
+        followed.told = told
 
-    return client_of(call)
-
-
-def _key_of(client: Client) -> Key:
-    return client.host, client.client_id
+    def _note_told(
+        self, followed: Followed, node_id: int, before: Told | None, after: Told | None
+    ) -> WaitingSteps:
+        """Note what a client has for groups of a node, which are its members there, as it were."""
+        pace = Pace(PLAIN_ITEMS_PER_STEP)
+        former = {} if before is None else before.groups
+        present = {} if after is None else after.groups
+        for group_id in former.keys() | present.keys():
+            positions = present.get(group_id)
+            settings = self._settings.get(group_id, PLAIN)
+            parts = (positions,) if positions else ()
+            read = yield from followed.places.note(group_id, settings, node_id, parts, pace)
+            if positions is not None or read.positions is former.get(group_id):
+                read.positions = positions
+            if followed.places.size_bytes > READS_BYTES_MAX:
+                yield from followed.give_up()
+                return
+            if pace.due(MEMBER_ITEMS):
+                yield None
 
 
 def _identity_of(call: Call[Any]) -> tuple[int, int]:

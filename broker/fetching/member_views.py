@@ -12,7 +12,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from broker.coordinators.member_reads import GroupRead, MemberReads, Reads
+from broker.coordinators.client_places import ClientPlaces
+from broker.coordinators.member_reads import MemberReads
+from broker.coordinators.read_settings import GroupRead
 from broker.loop.loop import Loop
 from broker.view_topics.key_snapshot import OVER_MANY, KeyBudget, KeySnapshot
 from broker.view_topics.member_view import MemberView
@@ -97,16 +99,20 @@ class FetchMembership:
 
     __slots__ = ("_reads", "_views")
 
-    def __init__(self, views: MemberViews, reads: Reads) -> None:
+    def __init__(self, views: MemberViews, reads: ClientPlaces) -> None:
         self._views = views
         self._reads = reads
 
     def view_of(self, partition: Partition, offset: int) -> MemberView | None:
         """Return the partition as the group sees it that has it; None if that is the partition itself."""
-        read = self._reads.get((partition.topic.topic_id, partition.index))
+        read = self._read_of(partition)
         return None if read is None else self._views.view_of(partition, read, offset)
 
     def min_rows(self, partition: Partition) -> int:
         """Return how many records the partition's group waits for."""
-        read = self._reads.get((partition.topic.topic_id, partition.index))
+        read = self._read_of(partition)
         return 0 if read is None else read.settings.min_rows
+
+    def _read_of(self, partition: Partition) -> GroupRead | None:
+        topic = partition.topic
+        return self._reads.read_of(topic.topic_id, topic.name, partition.index)

@@ -201,7 +201,7 @@ def _membership(broker: Broker, call: Call[FetchRequest]) -> FetchMembership | N
     from broker.coordinators.groups import client_of
 
     reads = broker.member_reads.of(client_of(call))
-    return FetchMembership(broker.member_views, reads) if reads else None
+    return None if reads is None else FetchMembership(broker.member_views, reads)
 
 
 def _note_fetch(broker: Broker, call: Call[FetchRequest], plan: FetchPlan) -> None:
@@ -246,6 +246,19 @@ def _go_on_in_slices(
         _park(broker, reader)
         return PARKED
     return _respond(reader)
+
+
+def _read_again(
+    broker: Broker, call: Call[FetchRequest], plan: FetchPlan, behind: WaitingSteps
+) -> WaitingSteps:
+    """Read a plan after the steps by which it is known again for which groups that is."""
+    yield from behind
+    again = _reader(broker, call, plan, scans=False, now_ms=broker.clock.turn_ms)
+    if len(plan.items) > ITEMS_PER_SLICE:
+        return (yield from _read_in_slices(broker, again, may_park=False))
+    return (
+        yield from _go_on_in_slices(broker, again, again.read(tuple(plan.items.values())), may_park=False)
+    )
 
 
 def _read_in_slices(broker: Broker, reader: FetchReader, *, may_park: bool) -> WaitingSteps:
@@ -327,6 +340,9 @@ def _begin_waiting(broker: Broker, reader: FetchReader, keys: list[int], marks: 
     def resume(now_ms: int) -> None:
         if len(plan.items) > ITEMS_PER_SLICE:
             call.connection.weigh(call, call.weight_bytes + len(plan.items) * READ_ITEM_BYTES)
+        if (behind := broker.member_reads.behind(call)) is not None:
+            broker.scheduler.begin(call, _read_again(broker, call, plan, behind))
+            return
         again = _reader(broker, call, plan, scans=False, now_ms=now_ms)
         if len(plan.items) > ITEMS_PER_SLICE:
             broker.scheduler.begin(call, _read_in_slices(broker, again, may_park=False))

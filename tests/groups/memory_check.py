@@ -1,4 +1,4 @@
-"""The check that every step of these tests ends with: what is counted is what the groups have."""
+"""The check that every step of these tests ends with: what is counted, also by client, is what they have."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def check_memory(context: Context) -> None:
         for slot, size_bytes in expected.items():
             is_regex = isinstance(slot, tuple) and slot[0] == "regex"
             assert found[slot] == size_bytes or is_regex, f"{slot} of group {group_id!r}"
+    assert context.memory.clients._clients == anew.clients._clients, "the members by client are these"
     assert context.memory.size_bytes == sum(
         map(context.memory.group_bytes, [*context.groups, *context.share_groups])
     )

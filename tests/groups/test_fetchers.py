@@ -1,100 +1,130 @@
-"""The partitions that a client's members have, in groups of both protocols."""
+"""The members of a client, and the partitions that they have, in groups of both protocols."""
 
 from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 from groups import fetchers
-from groups.fetchers import Memberships
-from groups.topics import Client
-from tests.groups.classic import one_member
+from groups.fetchers import by_name
+from protocol.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, encode_assignment
+from tests.groups.classic import ALL, join_waiting, one_member
 from tests.groups.consumers import held, settle
 from tests.groups.driver import Driver
 
-APP = Client(version=1, client_id="app", host="/127.0.0.1")
+APP = "/127.0.0.1", "app"
 
 
-def test_members_of_the_consumer_protocol_have_what_they_are_assigned_or_give_up() -> None:
+def partitions(driver: Driver, group_id: str, member_id: str) -> list[dict[Any, set[int]]]:
+    """Return what a member has, by topic, in each of its parts."""
+    found = driver.coordinator.held(group_id, member_id)
+    parts = by_name(found) if isinstance(found, bytes) else found
+    return [{topic: set(indexes) for topic, indexes in part.items()} for part in parts]
+
+
+def members(driver: Driver) -> list[tuple[str, str]]:
+    return list(driver.coordinator.clients.members_of(APP))
+
+
+def test_members_of_the_consumer_protocol_have_what_they_are_assigned_and_give_up() -> None:
     driver = Driver()
     topic = driver.create_topic("t", 2)
     driver.join_consumer("g", "a", "t")
     settle(driver, "a")
-    assert driver.coordinator.fetched_by(APP) == {"g": {(topic.topic_id, 0), (topic.topic_id, 1)}}
-    before = driver.coordinator.membership_changes
+    assert members(driver) == [("g", "a")]
+    assert partitions(driver, "g", "a") == [{topic.topic_id: {0, 1}}, {}]
     driver.join_consumer("g", "b", "t")
-    assert driver.coordinator.membership_changes > before
+    driver.beat("g", "a", 2)
+    (kept,), (given_up,) = (part[topic.topic_id] for part in partitions(driver, "g", "a"))
     settle(driver, "a", "b")
-    # Both are the same client.
-    assert (held(driver, "a"), held(driver, "b")) in (([0], [1]), ([1], [0]))
-    assert len(driver.coordinator.fetched_by(APP, ["g"])["g"]) == 2
-    other = APP._replace(host="/10.0.0.1"), APP._replace(client_id="kgo")
-    assert [driver.coordinator.fetched_by(client) for client in other] == [{}, {}]
-    assert driver.coordinator.fetched_by(APP, ["h"]) == {}
+    assert (held(driver, "a"), held(driver, "b")) == ([kept], [given_up])
+    assert partitions(driver, "g", "b") == [{topic.topic_id: {given_up}}, {}]
+    assert partitions(driver, "g", "unknown") == [{}, {}]
 
 
 def test_a_classic_member_has_what_its_leader_gave_it() -> None:
     driver = Driver()
-    topic = driver.create_topic("t", 2)
-    before = driver.coordinator.membership_changes
+    driver.create_topic("t", 2)
     member_id = one_member(driver)
-    assert driver.coordinator.membership_changes > before
-    found = driver.coordinator.fetched_by(APP)["g"]
-    assert {(topic.topic_id, 0), (topic.topic_id, 1)} <= found
+    assert members(driver) == [("g", member_id)]
+    (found,) = partitions(driver, "g", member_id)
+    assert found["t"] >= {0, 1}
     driver.leave("g", (member_id, None))
-    assert driver.coordinator.fetched_by(APP) == {}
-    assert driver.coordinator.is_known("g")
+    assert members(driver) == []
+    assert partitions(driver, "g", member_id) == partitions(driver, "no group", "a") == [{}]
+    assert driver.coordinator.are_known(["g"])
 
 
-KEY = APP.host, APP.client_id
+def test_a_change_of_any_member_is_one_of_its_client() -> None:
+    driver = Driver()
+    driver.create_topic("t", 2)
+    clients = driver.coordinator.clients
+    clients.watch(APP)
+    driver.join_consumer("g", "a", "t")
+    assert clients.take(APP) == {("g", "a")}
+    driver.join_consumer("g", "b", "t")
+    assert clients.take(APP) == {("g", "b")}, "the first one has as much as before"
+    settle(driver, "a", "b")
+    assert clients.take(APP) == {("g", "a"), ("g", "b")}
+    driver.beat("g", "b", -1)
+    assert clients.take(APP) == {("g", "b")}
 
 
-def members_of(driver: Driver, *keys: tuple[str, str], groups: tuple[str, ...] | None = None) -> Memberships:
-    steps = driver.coordinator.memberships(set(keys), groups)
+def test_a_classic_member_changes_when_it_joins_gets_its_assignment_and_leaves() -> None:
+    driver = Driver("t")
+    clients = driver.coordinator.clients
+    clients.watch(APP)
+    member_id, _ = join_waiting(driver)
+    driver.advance(driver.config.group_initial_rebalance_delay_ms)
+    assert clients.take(APP) == {("g", member_id)}
+    driver.sync_group("g", member_id, 1, {member_id: ALL})
+    assert clients.take(APP) == {("g", member_id)}
+    driver.heartbeat("g", member_id, 1)
+    assert not clients.has_changed(APP)
+    driver.leave("g", (member_id, None))
+    assert clients.take(APP) == {("g", member_id)}
+
+
+def test_an_assignment_that_names_a_topic_twice_gives_all_of_it() -> None:
+    topics = [
+        TopicPartition(topic=name, partitions=indexes)
+        for name, indexes in (("t", [1, 2]), ("u", [0]), ("t", [2, 3]))
+    ]
+    blob = encode_assignment(ConsumerProtocolAssignment(assigned_partitions=topics))
+    assert by_name(blob) == ({"t": {1, 2, 3}, "u": {0}},)
+    assert by_name(blob[:-9]) == (), "it cannot be read"
+
+
+def rounds(driver: Driver, *group_ids: str) -> tuple[tuple[str, int, int], ...]:
+    steps: Generator[None, None, Any] = driver.coordinator.rounds(group_ids)
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            found: Memberships = end.value
+            found: tuple[tuple[str, int, int], ...] = end.value
             return found
-
-
-def test_memberships_are_told_for_several_clients_also_without_partitions() -> None:
-    driver = Driver()
-    topic = driver.create_topic("t", 1)
-    driver.join_consumer("g", "a", "t")
-    driver.join_consumer("idle", "b", "missing")
-    settle(driver, "a")
-    assert members_of(driver, KEY, ("/10.0.0.1", "app")) == {KEY: {"g": {(topic.topic_id, 0)}, "idle": set()}}
-    assert members_of(driver, KEY, groups=("idle", "unknown")) == {KEY: {"idle": set()}}
-    assert members_of(driver) == {}
-
-
-def test_a_classic_members_groups_are_told_too() -> None:
-    driver = Driver()
-    topic = driver.create_topic("t", 2)
-    member_id = one_member(driver)
-    assert {(topic.topic_id, 0), (topic.topic_id, 1)} <= members_of(driver, KEY)[KEY]["g"]
-    driver.leave("g", (member_id, None))
-    assert members_of(driver, KEY) == {}
-
-
-def test_very_many_members_are_looked_at_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetchers, "MEMBERS_PER_STEP", 2)
-    driver = Driver()
-    driver.create_topic("t", 1)
-    for member in "abcde":
-        driver.join_consumer("g", member, "t")
-    assert len(list(driver.coordinator.memberships({KEY}))) == 2
 
 
 def test_rounds_change_with_the_members_of_the_groups_alone() -> None:
     driver = Driver()
     driver.create_topic("t", 2)
-    assert driver.coordinator.rounds(["g", "h"]) == ()
+    assert rounds(driver, "g", "h") == ()
     driver.join_consumer("g", "a", "t")
-    first = driver.coordinator.rounds(["g", "h"])
+    one_member(driver, "h")
+    first = rounds(driver, "g", "h")
+    assert [group_id for group_id, _, _ in first] == ["g", "h"]
     driver.join_consumer("other", "b", "t")
-    assert driver.coordinator.rounds(["g", "h"]) == first
+    assert rounds(driver, "g", "h") == first
     driver.join_consumer("g", "c", "t")
-    second = driver.coordinator.rounds(["g", "h"])
-    assert second != first
+    assert rounds(driver, "g", "h") != first
+
+
+def test_the_rounds_of_very_many_groups_are_told_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetchers, "GROUPS_PER_STEP", 2)
+    driver = Driver("t")
+    for group_id in "abcde":
+        driver.join_consumer(group_id, "m", "t")
+    assert len(list(driver.coordinator.rounds("abcde"))) == 3
+    assert len(rounds(driver, *"abcde")) == 5

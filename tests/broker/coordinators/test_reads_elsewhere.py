@@ -377,5 +377,6 @@ def test_the_readers_that_are_remembered_are_bounded(nodes: Reading, monkeypatch
     assert nodes.seen(nodes.reader()) == MIXED
     reads = nodes[nodes.leader].broker.member_reads
     assert isinstance(reads, ClusterReads)
-    assert (len(reads._readers), len(reads._told), len(reads._made)) == (3, 3, 3)
+    assert (len(reads._readers), len(reads._told)) == (3, 3)
+    assert len(reads._found) == 1, "the others are members of no group"
     assert not reads._waiting
