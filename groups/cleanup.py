@@ -19,7 +19,7 @@ from groups.offset_values import NO_EXPIRY, Committed, read_committed
 from groups.record_keys import OffsetKey
 from groups.states import GroupState
 from groups.timers import TimerKey
-from groups.wide_deletion import DELETED_AT_ONCE, WideDeletion, offsets_of
+from groups.wide_deletion import DELETED_AT_ONCE, WideDeletion, delete_offset, offsets_of
 from protocol.error_codes import ErrorCode
 
 SLICE_OFFSETS = 1_000
@@ -95,7 +95,9 @@ def _expire_wide(context: Context, group_id: str) -> None:
         return
     wanted = _Expiry(context, group_id).is_over
     keys = offsets_of(context, group_id)
-    WideDeletion(context, group_id, keys, wanted=wanted, done=ignore).step(context.now_ms)
+    WideDeletion(context, group_id, keys, wanted=wanted, delete=delete_offset, done=ignore).step(
+        context.now_ms
+    )
 
 
 class _Expiry:

@@ -256,6 +256,14 @@ class ConsumerGroup:
         self.owners = owners
         return lambda: _ignore(self._set_current(member_id, old))
 
+    def take_owners(self) -> Owners:
+        """Return the table of owners, and begin another: all members are about to be deleted.
+
+        To take 70,000 partitions from the members one by one took 0.2 s.
+        """
+        taken, self.owners = self.owners, {}
+        return taken
+
     def check_sole_owner(self, member_id: str, value: MemberAssignment) -> None:
         """Fail if the member would get what another has not given up, which must never happen."""
         check_sole_owner(self.owners, member_id, self.assignment(member_id), value)

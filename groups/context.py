@@ -227,16 +227,23 @@ class Context:
         partition = self.partition(group_id)
         return None if partition in self.loaded else partition
 
-    def check_loaded(self, group_id: str) -> None:
+    def check_here(self, group_id: str) -> None:
         """Check that the group's partition is loaded, and served here.
 
-        Raises: NotLoaded; NotCoordinator; CoordinatorNotAvailable for a group that could not be.
+        Raises: NotLoaded; NotCoordinator.
         """
         partition = self.partition(group_id)
         if partition not in self.loaded:
             raise NotLoaded
         if partition in self.elsewhere:
             raise NotCoordinator
+
+    def check_loaded(self, group_id: str) -> None:
+        """Check that the group is loaded, and served here.
+
+        Raises: NotLoaded; NotCoordinator; CoordinatorNotAvailable for a group that could not be.
+        """
+        self.check_here(group_id)
         if group_id in self.quarantined:
             raise CoordinatorNotAvailable(f"group {group_id!r} is quarantined: {self.quarantined[group_id]}")
 

@@ -11,9 +11,10 @@ from groups.consumer_group import ConsumerGroup
 from groups.context import Context
 from groups.downgrade import delete_consumer_group
 from groups.errors import GroupError, GroupNotFound, InvalidGroupId, NonEmptyGroup
+from groups.misread_deletion import delete_misread
 from groups.record_keys import ClassicGroupKey, OffsetKey
 from groups.states import ANSWERS, Request
-from groups.wide_deletion import WideDeletion, is_wide, offsets_of
+from groups.wide_deletion import WideDeletion, delete_offset, is_wide, offsets_of
 from protocol.error_codes import ErrorCode
 from protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from protocol.messages.offset_delete import (
@@ -66,7 +67,7 @@ def delete_groups(
 
 def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
     if group_id in context.misread and context.partition(group_id) in context.loaded:
-        _delete_misread(context, group_id, done)
+        delete_misread(context, group_id, partial(done, group_id))
         return
     _check_deletable(context, group_id)
     if is_wide(context, group_id):
@@ -109,22 +110,8 @@ def _delete_wide(context: Context, group_id: str, done: Callable[[str, ErrorCode
                 done(group_id, error.code)
 
     offsets = offsets_of(context, group_id)
-    WideDeletion(context, group_id, offsets, wanted=wanted, done=shrunk).step(context.now_ms)
-
-
-def _delete_misread(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:
-    """Delete a group with records that cannot be read: no member of it is served."""
-
-    def deleted() -> None:
-        context.misread.forget(group_id)
-        context.quarantined.pop(group_id, None)
-        done(group_id, ErrorCode.NONE)
-
-    with Changes(context, group_id) as changes:
-        delete_all(context, changes, group_id)
-        for key in context.misread.keys_of(group_id):
-            changes.tombstone(key)
-        changes.commit(deleted, lambda code: done(group_id, code))
+    deletion = WideDeletion(context, group_id, offsets, wanted=wanted, delete=delete_offset, done=shrunk)
+    deletion.step(context.now_ms)
 
 
 def delete_all(context: Context, changes: Changes, group_id: str) -> None:

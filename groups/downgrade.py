@@ -7,7 +7,7 @@ Source: KIP-848, "Downgrading to the old protocol"; Kafka 4.3's convertToClassic
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from groups.assignment import plain
 from groups.changes import Changes, nobody, nothing
@@ -15,7 +15,7 @@ from groups.classic_assignment import assignment_blob
 from groups.classic_group import CONSUMER_PROTOCOL, ClassicGroup
 from groups.classic_member import ClassicMember
 from groups.classic_rebalance import prepare, start_session
-from groups.consumer_group import ConsumerGroup
+from groups.consumer_group import ConsumerGroup, ConsumerGroupKey
 from groups.context import Context
 from groups.record_keys import (
     ClassicGroupKey,
@@ -68,17 +68,23 @@ def empty_to_classic(context: Context, group: ConsumerGroup) -> ClassicGroup:
 
 def delete_consumer_group(changes: Changes, group: ConsumerGroup) -> None:
     """Delete all records of a group: of members first, the group's own last."""
+    for key in keys_of(group):
+        changes.put(key, None)
+
+
+def keys_of(group: ConsumerGroup) -> Iterator[ConsumerGroupKey]:
+    """Yield the keys of all records of a group, in the order in which they are deleted; it may change."""
     group_id = group.group_id
     for member_id in list(group.current):
-        changes.put(CurrentKey(group_id, member_id), None)
+        yield CurrentKey(group_id, member_id)
     for member_id in list(group.target):
-        changes.put(TargetKey(group_id, member_id), None)
-    changes.put(TargetEpochKey(group_id), None)
+        yield TargetKey(group_id, member_id)
+    yield TargetEpochKey(group_id)
     for member_id in list(group.metadata):
-        changes.put(MemberKey(group_id, member_id), None)
+        yield MemberKey(group_id, member_id)
     for regex in list(group.regexes):
-        changes.put(RegexKey(group_id, regex), None)
-    changes.put(GroupEpochKey(group_id), None)
+        yield RegexKey(group_id, regex)
+    yield GroupEpochKey(group_id)
 
 
 def _classic_group(context: Context, group: ConsumerGroup, leaving: Collection[str]) -> ClassicGroup:

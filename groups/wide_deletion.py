@@ -1,4 +1,4 @@
-"""Deleting very many offsets of one group: some at a time, each part when the one before it is durable.
+"""Deleting very many records of one group: some at a time, each part when the one before it is durable.
 
     begun --some records--> durable --a moment later--> some more --> ... --> durable --> done(code)
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from groups.changes import Changes
 from groups.errors import GroupError
@@ -25,10 +25,12 @@ DELETED_AT_ONCE: Final = 200
 """The offsets that are deleted in one batch and in one go, about 4 ms."""
 
 DELETED_PER_STEP: Final = 50
-"""The offsets of a step when there are more: 1 ms to write, and 1 ms when that is durable."""
+"""The records of a step when there are more: 1 ms to write, and 1 ms when that is durable."""
 
 LOOKED_PER_STEP: Final = 500
 """The offsets of which a step looks whether they are still there, or expired: some 2 ms."""
+
+Item = TypeVar("Item")
 
 _numbers = count()
 
@@ -46,34 +48,41 @@ def is_wide(context: Context, group_id: str) -> bool:
     return next(islice(offsets_of(context, group_id), DELETED_AT_ONCE, None), None) is not None
 
 
-class WideDeletion:
-    """The deletion of offsets of one group."""
+def delete_offset(changes: Changes, key: OffsetKey) -> None:
+    """Delete one offset."""
+    changes.offset(key, None)
+
+
+class WideDeletion(Generic[Item]):
+    """The deletion of records of one group."""
 
     def __init__(
         self,
         context: Context,
         group_id: str,
-        keys: Iterable[OffsetKey],
+        items: Iterable[Item],
         *,
-        wanted: Callable[[OffsetKey], bool],
+        wanted: Callable[[Item], bool],
+        delete: Callable[[Changes, Item], None],
         done: Callable[[ErrorCode], None],
     ) -> None:
-        """`wanted(key)` says whether an offset is to be deleted; it raises GroupError to end the deletion."""
+        """`wanted(item)` says whether a record is to be deleted; it raises GroupError to end the deletion."""
         self._context = context
         self._group_id = group_id
-        self._keys = iter(keys)
+        self._items = iter(items)
         self._wanted = wanted
+        self._delete = delete
         self._done = done
         self._timer = TimerKey("shrink", group_id, str(next(_numbers)))
         context.wide_deletions.add(self)
 
     @property
     def group_id(self) -> str:
-        """The group whose offsets are deleted."""
+        """The group whose records are deleted."""
         return self._group_id
 
     def step(self, now_ms: int) -> None:
-        """Delete some offsets, and go on when that is durable."""
+        """Delete some records, and go on when that is durable."""
         self._context.now_ms = now_ms
         try:
             some, is_last = self._next_ones()
@@ -81,17 +90,17 @@ class WideDeletion:
             self.end(error.code)
             return
         with Changes(self._context, self._group_id) as changes:
-            for key in some:
-                changes.offset(key, None)
+            for item in some:
+                self._delete(changes, item)
             changes.commit(lambda: self.end(ErrorCode.NONE) if is_last else self._later(), self.end)
 
-    def _next_ones(self) -> tuple[list[OffsetKey], bool]:
-        """Return the next offsets to be deleted, and whether they are the last ones."""
-        found: list[OffsetKey] = []
+    def _next_ones(self) -> tuple[list[Item], bool]:
+        """Return the next records to be deleted, and whether they are the last ones."""
+        found: list[Item] = []
         looked = 0
-        for looked, key in enumerate(islice(self._keys, LOOKED_PER_STEP), start=1):  # noqa: B007
-            if self._wanted(key):
-                found.append(key)
+        for looked, item in enumerate(islice(self._items, LOOKED_PER_STEP), start=1):  # noqa: B007
+            if self._wanted(item):
+                found.append(item)
                 if len(found) == DELETED_PER_STEP:
                     return found, False
         return found, looked < LOOKED_PER_STEP
