@@ -22,6 +22,23 @@ from protocol.api_keys import ApiKey
 
 PIPELINED = 300
 CROWD = 150
+TOGETHER = 40
+
+LISTING = (
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.DESCRIBE_CONFIGS,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.ELECT_LEADERS,
+    ApiKey.FETCH,
+    ApiKey.LIST_GROUPS,
+    ApiKey.LIST_OFFSETS,
+    ApiKey.METADATA,
+    ApiKey.OFFSET_FETCH,
+)
+"""APIs whose answers may be far larger than their requests."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +127,25 @@ def crowd(player: Player) -> None:
             link.reset() if chance.random() < 0.5 else link.close()
 
 
+def together(player: Player) -> None:
+    """Have many connections ask for the same, of which the answer may be large, and read it late or never."""
+    chance = player.chance
+    links: list[Link] = []
+    try:
+        for _ in range(3):
+            api = APIS[chance.choice(LISTING)]
+            version = chance.randint(api.minimum, api.maximum)
+            sent = player.make(api, version, large=0.6, elements=chance.choice((1_000, 20_000, 1 << 30)))
+            for _ in range(TOGETHER):
+                links.append(player.link())
+                links[-1].throw(sent.frame, read_seconds=0.002)
+        for link in links:
+            link.throw(b"", read_seconds=chance.choice((0.0, 0.02, 0.1)))
+    finally:
+        for link in links:
+            link.close()
+
+
 def pages(player: Player) -> None:
     """Send odd HTTP to the port of the metrics, and Kafka's requests as well; and HTTP to Kafka's."""
     chance = player.chance
@@ -165,6 +201,7 @@ ACTORS: dict[str, Actor] = {
     "wrong": Actor(wrong, 6),
     "versions": Actor(versions, 1),
     "crowd": Actor(crowd, 2),
+    "together": Actor(together, 2),
     "pages": Actor(pages, 3),
     "left": Actor(left_in_the_middle, 3),
     "no-utf8": Actor(no_utf8, 2),
