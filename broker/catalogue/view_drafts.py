@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 
 
 class Layout(NamedTuple):
-    """What a plan takes from the source of a view."""
+    """The facts about the source of a view that its plan depends on."""
 
     columns: str
     """The columns that it declares, as its configuration has them; "": none."""
