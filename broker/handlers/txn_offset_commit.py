@@ -54,21 +54,26 @@ NEVER: Final = 1 << 15
 
 def handle(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> Parked | WaitingSteps:
     """Make sure that the group is part of the transaction, then pass the offsets to the group coordinator."""
-    request, now_ms = call.request, call.received_ms
-    if not request.group_id:
-        _refuse(broker, call, ErrorCode.INVALID_GROUP_ID)
-        return PARKED
-    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
-    if broker.nodes.count > 1 and not coordinates(broker.groups, place[1], now_ms):
-        _refuse(broker, call, ErrorCode.NOT_COORDINATOR)
-        return PARKED
-    question = _Question(broker, call, place)
-    steps = _in_parts(broker, call, question) if takes_parts(request) else _in_one(broker, call, question)
+    question = _question(broker, call)
+    steps = (_in_parts if takes_parts(call.request) else _in_one)(broker, call, question)
     answer: Parked | WaitingSteps = begun(steps)
     return answer
 
 
-def _in_one(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question) -> WaitingSteps:
+def _question(broker: Broker, call: Call[TxnOffsetCommitRequest]) -> _Question | _Refusal:
+    """Return what decides whether the offsets may be stored."""
+    request, now_ms = call.request, call.received_ms
+    if not request.group_id:
+        return _Refusal(ErrorCode.INVALID_GROUP_ID)
+    place = OFFSETS_TOPIC, partition_of(broker.groups, request.group_id, now_ms)
+    if broker.nodes.count > 1 and not coordinates(broker.groups, place[1], now_ms):
+        return _Refusal(ErrorCode.NOT_COORDINATOR)
+    return _Question(broker, call, place)
+
+
+def _in_one(
+    broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question | _Refusal
+) -> WaitingSteps:
     try:
         code = (yield from outcome_of(question.ask)) or question.verdict()
     finally:
@@ -88,7 +93,9 @@ def _refuse(broker: Broker, call: Call[TxnOffsetCommitRequest], code: ErrorCode)
         call.reply(groups.refuse_txn_commit(call.request, code, now_ms))
 
 
-def _in_parts(broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question) -> WaitingSteps:
+def _in_parts(
+    broker: Broker, call: Call[TxnOffsetCommitRequest], question: _Question | _Refusal
+) -> WaitingSteps:
     """Commit a part in each step; the transaction's end makes all of them count, or none."""
     request, answers = call.request, PartAnswers()
     try:
@@ -131,6 +138,24 @@ def _merged(broker: Broker, topics: list[TxnOffsetCommitResponseTopic]) -> Steps
             by_name.setdefault(topic.name, TxnOffsetCommitResponseTopic(name=topic.name, partitions=[]))
             by_name[topic.name].partitions += topic.partitions
     return list(by_name.values())
+
+
+class _Refusal:
+    """Stands for the question where the answer is known: no offset may be stored."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        self._code = code
+
+    def ask(self, answer: Callable[[ErrorCode], None]) -> None:
+        """Answer at once."""
+        answer(self._code)
+
+    def verdict(self) -> ErrorCode:
+        """Return the reason."""
+        return self._code
+
+    def release(self) -> None:
+        """Give back nothing."""
 
 
 class _Question:

@@ -79,6 +79,8 @@ class Wide(NamedTuple):
     """Whether the arrays inside of the elements are empty."""
     flags: bool = False
     """The value of all booleans."""
+    nameless: bool = False
+    """Whether all names are empty."""
 
     def message(self, cls: type[Any], version: int) -> Any:
         """Return the request."""
@@ -123,6 +125,8 @@ class Wide(NamedTuple):
             return None
         if kind is not schema.String:
             return b""
+        if self.nameless:
+            return ""
         if not self.same:
             return f"n{number}"
         return "t" if "topic" in name or name == "name" else "g" if "group" in name else "x"
