@@ -8,7 +8,8 @@ share of its address, no connection from there is read; above the limit for all,
 the others going:
 
     the floor   the one whose request began first may finish it, however large: were all held back, memory
-                full of unfinished requests would stay full for ever
+                full of unfinished requests would stay full for ever; and so may the one whose turn it is to
+                have a heavy request in work, as the floor may be waiting for that turn
     reserve     connections that hold nothing are read until a quarter more than the limit is taken: small
                 requests go on while large ones fill the memory, or are left in it
     proven      those that have sent only small requests for a while have a second reserve of the same size:
@@ -242,7 +243,7 @@ class MemoryLimits(Generic[HolderT]):
             floor, over_bytes, limit = use.floor, self._host_over_bytes(use), self.host_requests_bytes_max
         else:
             return False
-        if connection is floor:
+        if connection is floor or connection is self.heavy_next:
             return False
         holds_nothing = not connection.request_bytes and not connection.unfinished_bytes
         reserves = 2 if connection.proven else 1
