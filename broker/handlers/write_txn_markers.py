@@ -12,6 +12,7 @@ Version notes: v2 transaction version, which decides how strictly the epoch is j
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from itertools import repeat
@@ -50,7 +51,7 @@ def handle(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> Parked | Waiti
 
 
 def _write_all(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSteps:
-    written: list[tuple[int, tuple[TopicPartition, ...], _Report]] = []
+    written: deque[tuple[int, tuple[TopicPartition, ...], _Report]] = deque()
     pace, markers = Pace(PARTITIONS_PER_STEP), Pace(MARKERS_PER_STEP)
     for asked in call.request.markers:
         found: dict[TopicPartition, None] = {}
@@ -72,7 +73,8 @@ def _write_all(broker: Broker, call: Call[WriteTxnMarkersRequest]) -> WaitingSte
             yield None
     # All are on their way by now, in one frame or few: one by one, each would wait for a commit of its own.
     results: list[WritableTxnMarkerResult] = []
-    for producer_id, places, report in written:
+    while written:  # and each is freed when it is done
+        producer_id, places, report = written.popleft()
         yield Until(report.when_taken)
         results.append((yield from _result(producer_id, places, report.refused, pace)))
     return WriteTxnMarkersResponse(markers=results)

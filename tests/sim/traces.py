@@ -26,6 +26,7 @@ from tests.sim.databases_simulation import DatabasesSimulation
 from tests.sim.full_store import made_full
 from tests.sim.journal_simulation import World as JournalWorld
 from tests.sim.nodes_simulation import NodesWorld
+from tests.sim.recreated_topics import World as RecreatedTopics
 from tests.sim.scenario import Scenario
 from tests.sim.seqno_simulation import SeqnoSimulation
 from tests.sim.share_simulation import ShareSimulation
@@ -35,6 +36,7 @@ from tests.sim.split_simulation import SplitSimulation
 from tests.sim.test_backup_simulation import BackupSimulation
 from tests.sim.test_journal_simulation import run as run_journal
 from tests.sim.test_nodes_simulation import run as run_nodes
+from tests.sim.test_recreated_topics_simulation import STEPS as RECREATED_STEPS
 from tests.sim.test_remote_simulation import STEPS as REMOTE_STEPS
 from tests.sim.test_remote_simulation import World as RemoteWorld
 from tests.sim.test_views_simulation import ViewsSimulation
@@ -81,6 +83,14 @@ def _pipelined(seed: int) -> Run:
     return _gateway(world.gateway)
 
 
+def _recreated_topics(seed: int) -> Run:
+    world = RecreatedTopics(seed)
+    for _ in range(RECREATED_STEPS):
+        world.step()
+    world.settle()
+    return _gateway(world.gateway)
+
+
 def _remote(seed: int) -> Run:
     world = RemoteWorld(seed)
     for _ in range(REMOTE_STEPS):
@@ -122,6 +132,7 @@ SIMULATIONS: Final[dict[str, Callable[[int], Run]]] = {
     "groups": _groups,
     "dead-letters": _dead_letters,
     "pipelined": _pipelined,
+    "recreated-topics": _recreated_topics,
     "remote": _remote,
     "journal": _journal,
     "nodes": _nodes,
