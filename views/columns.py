@@ -103,6 +103,14 @@ def parse_columns(text: str) -> Columns:
     return Columns(tuple(columns))
 
 
+def tags_in(text: str) -> tuple[Column, ...]:
+    """Return the tags among the columns of a text, which may be empty.
+
+    Raises: ColumnsProblem.
+    """
+    return tuple(column for column in parse_columns(text) if column.is_tag) if text else ()
+
+
 def _parts(text: str) -> Iterator[str]:
     """Yield the parts between commas outside back-quotes and parentheses."""
     depth, quoted, start = 0, False, 0

@@ -17,7 +17,7 @@ on; for readers before that `TableHistories` learns a second time, from the begi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from hashlib import blake2b
 from itertools import islice
@@ -55,13 +55,18 @@ class _Unknown(Enum):
 Place = tuple[int, int]
 """The position of a record in the view, and its offset in its stream."""
 
-Starts = Mapping[bytes, int]
-"""The first offsets of streams, by their numbers as names begin with them."""
+Starts = Callable[[bytes], int]
+"""Returns the first offset of a stream, by its number as names begin with it; what is below was deleted."""
 
 State = bytes | None | _Unknown
 """Tags, None of a dropped sub-table, UNKNOWN of one that has not been told of."""
 
 UNKNOWN: Final = _Unknown.UNKNOWN
+
+
+def whole(_stream: bytes) -> int:
+    """Return 0, the first offset of streams in which nothing was deleted."""
+    return 0
 
 
 def stream_name(stream_id: int) -> bytes:
@@ -101,7 +106,7 @@ class TableHistory:
         room.keep(self, self._tables)
         # What is below this position, or in a stream below this offset, has been deleted.
         self._first = begin
-        self._starts: Starts = {}
+        self._start_of: Starts = whole
 
     def __len__(self) -> int:
         return len(self._newest)
@@ -115,9 +120,9 @@ class TableHistory:
         """Whether the batch has to wait for the one before it."""
         return self.is_learning and position >= self.end
 
-    def truncated(self, first: int, starts: Starts) -> None:
-        """Note the first position, and the first offsets of streams, after records have been deleted."""
-        self._first, self._starts = first, starts
+    def truncated(self, first: int, start_of: Starts) -> None:
+        """Note the first position, and what tells those of streams, after records have been deleted."""
+        self._first, self._start_of = first, start_of
         self._forget_past()
 
     def before(self, name: bytes, position: int) -> State:
@@ -134,7 +139,7 @@ class TableHistory:
 
     def _is_deleted(self, name: bytes) -> bool:
         position, offset = self._seen[name]
-        return position < self._first or offset < self._starts.get(name[:STREAM_BYTES], 0)
+        return position < self._first or offset < self._start_of(name[:STREAM_BYTES])
 
     def learn(
         self, told: dict[bytes, bytes | None], seen: dict[bytes, Place], position: int
@@ -267,9 +272,9 @@ class TableHistories:
         self.make_room()
         self.revision += 1
 
-    def truncated(self, first: int, starts: Starts) -> None:
-        """Note the first position, and the first offsets of streams, after records have been deleted."""
+    def truncated(self, first: int, start_of: Starts) -> None:
+        """Note the first position, and what tells those of streams, after records have been deleted."""
         for history in (self._newest, self._again):
             if history is not None:
-                history.truncated(first, starts)
+                history.truncated(first, start_of)
         self.revision += 1

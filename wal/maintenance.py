@@ -348,7 +348,7 @@ class Maintenance:
 
     def _renamed(self, job: RenameJob, now_ms: int) -> None:
         paths = []
-        self.state.deletions += 1
+        self.state.note_deletion()
         for segment in job.segments:
             self.state.index_cache.forget(segment)
             self.state.segments.remove(segment)

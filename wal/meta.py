@@ -42,7 +42,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
     """Apply a durable meta entry; applying it again changes nothing."""
     kind = payload[0]
     if kind == MetaKind.LOG_START:
-        state.deletions += 1
+        state.note_deletion(stream_id)
         _, offset, released_bytes = LOG_START_META.unpack(payload)
         move_log_start(state.stream(stream_id), offset, released_bytes)
         move_copies_start(state, state.stream(stream_id))
@@ -51,7 +51,7 @@ def apply_meta(state: LogState, stream_id: int, payload: bytes | memoryview) -> 
             state.announced_starts.pop(stream_id, None)
         state.producers.log_start_moved(stream_id, offset)
     elif kind == MetaKind.DROP:
-        state.deletions += 1
+        state.note_deletion(stream_id)
         forget_stream(state, stream_id)
     elif kind == MetaKind.LEADER_EPOCH:
         _, epoch, offset = LEADER_EPOCH_META.unpack(payload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from itertools import islice
 
 from wal.closed_files import ClosedFile, closed_files, ends_in
 from wal.errors import LogDamaged
@@ -293,6 +294,14 @@ class LogReading(TimeReading):
         Compaction deletes records when the segment in which they were written is deleted.
         """
         return self._state.deletions
+
+    def deleted_since(self, number: int) -> list[int] | None:
+        """Return the streams of the deletions after so many of them; None: they are not known any more.
+
+        Where segments were deleted, `first_version` may tell of it.
+        """
+        count, kept = self._state.deletions - number, self._state.deleted_in
+        return list(islice(reversed(kept), count)) if count <= len(kept) else None
 
     @property
     def compactions(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections import deque
 from hashlib import blake2b
+from typing import Final
 
 from wal.block_cache import BlockCache, SharedRead
 from wal.disk import Disk, File
@@ -24,6 +25,9 @@ from wal.segment import SPARE, Segment, Segments, segment_name
 from wal.stream import LOG_STREAM, Stream
 from wal.tail import IndexCache, TailCache
 
+DELETIONS_KEPT: Final = 1_000
+"""The last deletions whose streams are known, in 40 KB."""
+
 
 class LogState:
     """The state of one vnode's log.
@@ -42,8 +46,8 @@ class LogState:
         self.streams: dict[int, Stream] = {}
         self.announced_starts: dict[int, int] = {}
         """The log starts that are not durable yet, by stream."""
-        self.deletions = 0
-        """The number of deletions since the start: log starts moved, streams dropped, segments removed."""
+        self.deletions, self.deleted_in = 0, deque[int](maxlen=DELETIONS_KEPT)
+        """The number of deletions (log starts moved, streams dropped, segments removed); the last streams."""
         self.compactions = 0
         """The number of passes of compaction that count, since the start."""
         self.ledgers_begun = 0
@@ -106,6 +110,11 @@ class LogState:
     def path(self, name: str) -> str:
         """Return a path in the log's directory."""
         return f"{self.directory}/{name}"
+
+    def note_deletion(self, stream_id: int = LOG_STREAM) -> None:
+        """Count a deletion in a stream, or of segments."""
+        self.deletions += 1
+        self.deleted_in.append(stream_id)
 
     def stop(self) -> WalError | None:
         """Return why nothing more is written at all, if that is so."""

@@ -45,6 +45,7 @@ from broker.catalogue.catalogue_records import (
 )
 from broker.catalogue.catalogue_room import CatalogueRoom
 from broker.catalogue.database_table import DatabaseRecord, Databases
+from broker.catalogue.declaring import DeclaringTopics
 from broker.catalogue.quota_table import QuotaTable
 from broker.catalogue.reload_plan import plan_reload, plan_topic_configs
 from broker.catalogue.security_plan import plan_security
@@ -61,7 +62,6 @@ from broker.catalogue.topic import (
     TRANSACTIONS_TOPIC,
     Topic,
 )
-from broker.config.table_keys import declares_tables
 from broker.config.topic_names import collision_key
 
 __all__ = [
@@ -110,7 +110,7 @@ class Catalogue:
         self.feature_levels: dict[str, int] = {}  # those that were set
         self.meta_views: Counter[str] = Counter()  # views that show changes of topics, by database
         self.view_count = 0
-        self.declaring: dict[str, Topic] = {}  # topics whose records declare their sub-tables, by name
+        self.declaring = DeclaringTopics()
         self._views: dict[bool, dict[str, dict[UUID, Topic]]] = {False: {}, True: {}}  # by topic id, database
 
     def listen_to_broker_configs(self, listener: Callable[[], None]) -> None:
@@ -324,11 +324,8 @@ class Catalogue:
         return reset
 
     def _note_declaring(self, topic: Topic) -> None:
-        is_there = self.by_name.get(topic.name) is topic and topic.view is None and not topic.internal
-        if is_there and declares_tables(topic.configs):
-            self.declaring[topic.name] = topic
-        elif self.declaring.get(topic.name) is topic:
-            del self.declaring[topic.name]
+        if topic.view is None and not topic.internal:
+            self.declaring.note(topic, exists=self.by_name.get(topic.name) is topic)
 
     def reserve_producer_ids(self, next_id: int) -> None:
         """Give out no producer id below `next_id` any more."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 
 from broker.catalogue.catalogue_changes import CHANGES_STREAM, change_batch
 from broker.loop.slices import Until, WaitingSteps
-from broker.view_topics.declaring_topics import DeclaringTopics
 from broker.view_topics.framed_times import FramedTimes
 from broker.view_topics.learning import Learning
 from broker.view_topics.opening import with_opened
@@ -105,11 +104,12 @@ class DatabasePartition(FramedTimes):
 
     def forget_stale(self) -> None:
         """Forget what was found, if some of it has been deleted, or other sub-tables are declared now."""
-        if self.vnode.log.deletions != self._deletions:
-            self._deletions = self.vnode.log.deletions
+        deletions, before = self.vnode.log.deletions, self._deletions
+        if deletions != before:
+            self._deletions = deletions
             self._clear()
             if self._tables is not None:
-                self._tables.truncated()
+                self._tables.truncated(before)
         self._follow_tables()
 
     def forget(self) -> None:
@@ -118,9 +118,10 @@ class DatabasePartition(FramedTimes):
         if self._tables is not None:
             self._tables.forget()
 
-    def declaring(self) -> list[Topic]:
-        """Return the topics whose records declare sub-tables."""
-        return self.host.shared(DeclaringTopics).of(self.definition.source)
+    @property
+    def only_topic(self) -> Topic | None:
+        """The topic whose records it shows; None: those of all topics of a database."""
+        return None
 
     def _follow_tables(self) -> bool:
         """Notice topics that declare their sub-tables; return whether the view shows changes at all."""
@@ -128,17 +129,20 @@ class DatabasePartition(FramedTimes):
         if not self._shows_changes or catalogue.changes == self._changes:
             return self._shows_changes
         self._changes = catalogue.changes
-        topics = self.declaring()
-        if self._tables is None:
-            if not topics:
-                return True
+        if self._tables is not None:
+            if self._tables.follow():
+                self._clear()
+        elif self._has_declaring():
             from broker.view_topics.declared_tables import DeclaredTables
 
-            self._tables = DeclaredTables(self.host, self.vnode)
-            self._clear()
-        if self._tables.follow(topics):
+            self._tables = DeclaredTables(self.host, self.vnode, self._owners, self.only_topic)
             self._clear()
         return True
+
+    def _has_declaring(self) -> bool:
+        """Whether a topic that it shows declares sub-tables."""
+        declaring, only = self.host.metadata.catalogue.declaring, self.only_topic
+        return declaring.count(self._owners.database) > 0 if only is None else only.topic_id in declaring
 
     def _clear(self) -> None:
         self.ranges.clear()
@@ -186,7 +190,8 @@ class DatabasePartition(FramedTimes):
         """Find what the view shows of an entry, and return its size."""
         end = entry.version + entry.record_count
         start = min(offset, entry.version)
-        owner = self._declaring(entry)
+        # Topics that have begun to declare sub-tables since the look began are those of the next one.
+        owner = self._declaring(entry) if learning.has_tables else None
         if self.ranges.find(max(offset, entry.version)) is not None and (
             owner is None or learning.knows(end)
         ):

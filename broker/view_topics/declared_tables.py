@@ -22,27 +22,27 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
-from uuid import UUID
 
 import msgspec
 
 from broker.catalogue.catalogue_changes import KIND_HEADER
 from broker.config.kawal_topic_keys import COLUMNS_KEY
-from broker.loop.slices import Until
-from broker.view_topics.table_tags import NO_TAGS, TableTags, Tags
+from broker.loop.slices import PLAIN_ITEMS_PER_STEP, Pace, Steps, Until
+from broker.view_topics.table_tags import NO_TAGS, TableTags
 from protocol.compression import Readable
 from protocol.errors import Malformed
 from protocol.record_headers import encoded_header
 from protocol.record_reader import Record, iter_records, records_in
 from protocol.record_writer import VARINTS, encode_in_steps
 from protocol.records import read_batch_header
-from views.columns import parse_columns
+from views.columns import tags_in
 from views.table_history import BatchTables, Change, TableHistories, TableHistory, name_of, stream_name
 
 if TYPE_CHECKING:
+    from broker.catalogue.declaring import DeclaringTopics
     from broker.catalogue.topics import Topic
     from broker.storage.vnode import Vnode
-    from broker.view_topics.stream_owners import Owner
+    from broker.view_topics.stream_owners import Owner, StreamOwners
     from broker.view_topics.view_host import ViewHost
     from broker.view_topics.view_slices import SliceBudget
     from views.opening import Opened
@@ -64,62 +64,53 @@ class Told(NamedTuple):
     """JSON."""
 
 
-class Declared(NamedTuple):
-    """The columns of a topic as they are written, and the tags among them."""
-
-    text: str
-    tags: Tags
-
-
 class DeclaredTables:
     """The sub-tables of the topics that one partition of a view shows."""
 
-    def __init__(self, host: ViewHost, vnode: Vnode) -> None:
+    def __init__(self, host: ViewHost, vnode: Vnode, owners: StreamOwners, only: Topic | None) -> None:
+        """`owners` has the streams that the view shows: of all topics of a database, or of `only` one."""
         self._host = host
         self._log = vnode.log
+        self._owners = owners
+        self._only = only
         self._histories = TableHistories(room=host.key_room)
-        # The topics that declare their tables, and the first stream of those that are created from now on.
-        self._declared: dict[UUID, Declared] = {}
-        self._next_stream = 0
+        # What was told follows the topics up to this change of theirs, and the streams below this one.
+        self._changes = self._declaring.changes
+        self._next_stream = host.metadata.catalogue.next_stream
         self._streams: dict[int, TableTags] = {}
         self._first = self._log.first_version
-        self._starts: dict[bytes, int] = {}
 
     # --- which topics ----------------------------------------------------------------------------------
 
-    def follow(self, topics: Iterable[Topic]) -> bool:
-        """Note the topics that declare their tables; return whether what was found before may be wrong now.
+    @property
+    def _declaring(self) -> DeclaringTopics:
+        return self._host.metadata.catalogue.declaring
+
+    def follow(self) -> bool:
+        """Follow changes of the topics; return whether what was found before may be wrong now.
 
         It is not when topics were created or deleted since.
         """
-        catalogue = self._host.metadata.catalogue
-        before, self._declared = self._declared, {}
-        is_wrong = False
-        for topic in topics:
-            known, text = before.get(topic.topic_id), topic.configs.get(COLUMNS_KEY.name, "")
-            declared = known if known is not None and known.text == text else _declared(text)
-            self._declared[topic.topic_id] = declared
-            was_there = topic.ranges[0][1] < self._next_stream
-            is_wrong |= was_there if known is None else known.tags != declared.tags
-        ended = before.keys() - self._declared.keys()
-        is_wrong |= any(topic_id in catalogue.by_id for topic_id in ended)
-        self._next_stream = catalogue.next_stream
+        declaring, since = self._declaring, self._changes
+        if self._only is not None:
+            is_wrong = declaring.has_topic_changed(self._only, since)
+        else:
+            is_wrong = declaring.has_changed(self._owners.database, since, next_stream=self._next_stream)
+        self._changes, self._next_stream = declaring.changes, self._host.metadata.catalogue.next_stream
         if is_wrong:
             self.forget()
-        elif ended:
-            self._streams = {
-                number: tags for number, tags in self._streams.items() if tags.topic_id not in ended
-            }
         return is_wrong
 
     @property
     def has_topics(self) -> bool:
         """Whether a topic declares its tables now."""
-        return bool(self._declared)
+        if self._only is not None:
+            return self._only.topic_id in self._declaring
+        return self._declaring.count(self._owners.database) > 0
 
     def declares(self, owner: Owner) -> bool:
         """Whether a topic-partition's records tell of sub-tables."""
-        return owner.topic.topic_id in self._declared
+        return owner.topic.topic_id in self._declaring
 
     # --- what is known ---------------------------------------------------------------------------------
 
@@ -136,17 +127,40 @@ class DeclaredTables:
         """Learn everything again, as other records are shown now, or other tags."""
         self._histories.forget()
         self._streams.clear()
-        self._starts.clear()
 
-    def truncated(self) -> None:
-        """Note that records may have been deleted."""
-        first, starts = self._log.first_version, {}
-        for stream_id in self._streams:
-            if log_start := self._log.log_start(stream_id):
-                starts[stream_name(stream_id)] = log_start
-        if first != self._first or starts != self._starts:
-            self._first, self._starts = first, starts
-            self._histories.truncated(first, starts)
+    def truncated(self, since: int) -> None:
+        """Note what may have been deleted after so many deletions in the log."""
+        streams, first = self._log.deleted_since(since), self._log.first_version
+        if streams is None:
+            # Of so many it is not known where they were.
+            self._host.loop.scheduler.add_work(self._pruned())
+        elif not (self._has_lost(streams) or first != self._first):
+            return
+        self._first = first
+        self._histories.truncated(first, self._start_of)
+
+    def _has_lost(self, streams: Iterable[int]) -> bool:
+        """Whether these are streams whose records tell of sub-tables; forget those of deleted topics."""
+        has_lost = False
+        for stream_id in streams:
+            topic = self._owners.topic_of(stream_id)
+            if topic is None:
+                self._streams.pop(stream_id, None)
+            else:
+                has_lost = has_lost or topic.topic_id in self._declaring
+        return has_lost
+
+    def _pruned(self) -> Steps:
+        """Forget the tags of streams whose topics were deleted."""
+        pace = Pace(PLAIN_ITEMS_PER_STEP)
+        for stream_id in list(self._streams):
+            if not self._owners.owns(stream_id):
+                self._streams.pop(stream_id, None)
+            if pace.due():
+                yield
+
+    def _start_of(self, stream: bytes) -> int:
+        return self._log.log_start(int.from_bytes(stream, "big"))
 
     # --- what records tell -----------------------------------------------------------------------------
 
@@ -184,15 +198,9 @@ class DeclaredTables:
     def _tags_of(self, stream_id: int, owner: Owner) -> TableTags:
         found = self._streams.get(stream_id)
         if found is None:
-            tags = self._declared[owner.topic.topic_id].tags
+            tags = tags_in(owner.topic.configs.get(COLUMNS_KEY.name, ""))
             found = self._streams[stream_id] = TableTags(self._host, owner.topic, owner.index, tags)
         return found
-
-
-def _declared(text: str) -> Declared:
-    """Return the tags among the columns that a topic declares."""
-    columns = parse_columns(text) if text else ()
-    return Declared(text, tuple(column for column in columns if column.is_tag))
 
 
 def _records_of(shown: Readable, content: Opened | None) -> Iterable[Record]:

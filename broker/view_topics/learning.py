@@ -33,6 +33,11 @@ class Learning:
         self._revision = 0 if self._tables is None else self._tables.revision
         self._history: TableHistory | None = None
 
+    @property
+    def has_tables(self) -> bool:
+        """Whether there were sub-tables to learn of when the look began."""
+        return self._tables is not None
+
     def begin(self, offset: int) -> int:
         """Return the offset where looking has to begin to show what is at an offset."""
         if self._tables is None:

@@ -12,7 +12,6 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from broker.config.table_keys import declares_tables
 from broker.loop.slices import Until, WaitingSteps
 from broker.view_topics.database_view import DatabasePartition
 from broker.view_topics.query_view import QueryPartition
@@ -62,9 +61,10 @@ class StableMetaPartition(DatabasePartition):
         super().forget()
         self._records.ranges.clear()
 
-    def declaring(self) -> list[Topic]:
-        """Return the topic, if its records declare sub-tables."""
-        return [self._source_topic] if declares_tables(self._source_topic.configs) else []
+    @property
+    def only_topic(self) -> Topic:
+        """The topic whose records it shows."""
+        return self._source_topic
 
     def look_at(
         self, entry: VersionedEntry, offset: int, budget: SliceBudget, learning: Learning

@@ -54,7 +54,7 @@ class StreamOwners:
 
     def __init__(self, catalogue: Catalogue, database: str) -> None:
         self._catalogue = catalogue
-        self._database = database
+        self.database = database
         # Owners that were asked for lately.
         self._known: dict[int, Owner] = {}
         self._one: int | None = None
@@ -73,9 +73,14 @@ class StreamOwners:
 
     def only(self, stream_id: int) -> StreamOwners:
         """Return the same table with only this stream."""
-        narrowed = StreamOwners(self._catalogue, self._database)
+        narrowed = StreamOwners(self._catalogue, self.database)
         narrowed._one = stream_id
         return narrowed
+
+    def topic_of(self, stream_id: int) -> Topic | None:
+        """Return the topic of the stream's owner, if it has one; takes as long."""
+        place = self._place(stream_id)
+        return None if place is None else place[0]
 
     def owns(self, stream_id: int) -> bool:
         """Whether the stream has an owner; takes half a microsecond, as there may be 100,000 to ask about."""
@@ -85,7 +90,7 @@ class StreamOwners:
         if self._one not in (None, stream_id):
             return None
         found = self._catalogue.streams.find(stream_id)
-        if found is None or found[0].internal or found[0].database != self._database:
+        if found is None or found[0].internal or found[0].database != self.database:
             return None
         return found
 

@@ -22,6 +22,7 @@ from wal.memory_disk import MemoryDisk
 from wal.memory_faults import failing
 from wal.options import LogOptions
 from wal.segment import FileRange
+from wal.stream import LOG_STREAM
 
 
 def fill(log: VnodeLog, frames: int, now_ms: int = 0, stream_id: int = 1) -> bytes:
@@ -153,7 +154,10 @@ def test_segments_that_no_stream_needs_are_renamed_and_later_removed() -> None:
     log.set_log_start(1, log.high_watermark(1))
     commit(log)
 
+    deletions = log.deletions
     assert retire(log, 0) == before - 1
+    assert log.deletions > deletions
+    assert set(log.deleted_since(deletions) or ()) == {LOG_STREAM}
 
     assert len(names(disk, ".wal")) == 1
     assert len(names(disk, ".wal.deleted")) == before - 1

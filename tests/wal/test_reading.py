@@ -52,6 +52,23 @@ def test_what_is_appended_moves_the_log_end_and_nothing_else() -> None:
     assert facts(log, 1) != before
 
 
+def test_the_streams_of_the_last_deletions_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wal.state.DELETIONS_KEPT", 3)
+    log = open_log(MemoryDisk())
+    for stream_id in range(1, 6):
+        log.append(stream_id, batch(4))
+    commit(log)
+    assert log.deleted_since(0) == []
+    for stream_id in range(1, 4):
+        log.set_log_start(stream_id, 2)
+        assert log.deletions == stream_id - 1, "it is not durable yet"
+        commit(log)
+    assert (log.deleted_since(0), log.deleted_since(2), log.deleted_since(3)) == ([3, 2, 1], [3], [])
+    log.drop_stream(4)
+    commit(log)
+    assert (log.deletions, log.deleted_since(1), log.deleted_since(0)) == (4, [4, 3, 2], None)
+
+
 @pytest.mark.parametrize("offset", [-1, 1, 2**63 - 1])
 def test_reading_outside_names_the_bounds_of_the_stream(offset: int) -> None:
     log = open_log(MemoryDisk())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from broker.view_topics.declared_tables import DeclaredTables
 from broker.view_topics.learning import Learning
+from broker.view_topics.stream_owners import StreamOwners
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 
 
 def tables_of(gateway: Gateway, **configs: str) -> DeclaredTables:
     create(gateway.client(), "t", 1, **configs)
-    tables = DeclaredTables(gateway.broker.views, gateway.partition("t").vnode)
-    tables.follow([gateway.broker.find_topic("t")] if configs else [])
-    return tables
+    broker = gateway.broker
+    owners = StreamOwners(broker.catalogue, broker.find_topic("t").database)
+    return DeclaredTables(broker.views, gateway.partition("t").vnode, owners, None)
 
 
 def test_without_tables_a_look_begins_where_it_is_asked_to() -> None:
