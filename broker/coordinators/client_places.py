@@ -84,13 +84,18 @@ class ClientPlaces:
 
     def read_of(self, topic_id: UUID, name: str, index: int) -> GroupRead | None:
         """Return the group by whose settings a partition is read; None: as it is stored."""
-        some = [*self._some((topic_id, index)), *self._some((name, index))]
+        by_id, by_name = (topic_id, index), (name, index)
+        sole = self._sole.get(by_id)
+        if sole is not None and by_name not in self._sole and by_name not in self._several:
+            # Mostly: each look-up by id takes a line of Python for its hash.
+            return None if sole.settings == PLAIN else sole
+        some = [*self._some(by_id), *self._some(by_name)]
         if not some:
             return None
         first, settings = some[0], some[0].settings
         for other in some[1:]:
             if other is not first and (other.settings != settings or settings.begins_with_snapshot):
-                self._warn((topic_id, index), (name, index))
+                self._warn(by_id, by_name)
                 return None
         return None if settings == PLAIN else first
 
