@@ -47,7 +47,7 @@ from tests.groups.kit import Answer as Answer
 from tests.groups.kit import Threads, answered_at_once
 from tests.groups.kit import Topic as Topic
 from tests.groups.kit import Topics as Topics
-from tests.groups.memory_check import check_memory, is_checked_at
+from tests.groups.memory_check import Follower, check_memory, is_checked_at
 from tests.groups.stored_transactions import StoredTransactions
 
 WALL_MS = 1_700_000_000_000
@@ -74,6 +74,7 @@ class Driver:
         self.weight_max = weight_max
         # The check looks at every member.
         self.checks_memory = True
+        self._follower = Follower(("/127.0.0.1", "app"))
         self._flushes = 0
         self.in_flight: deque[Effects] = deque()
         self.coordinator = self._start()
@@ -115,6 +116,7 @@ class Driver:
         self._flushes += 1
         if self.checks_memory and is_checked_at(self._flushes, self.coordinator._context):
             check_memory(self.coordinator._context)
+            self._follower.check(self.coordinator._context)
 
     def sync(self) -> None:
         """Make everything appended durable."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from groups.clients import ClientKey, MemberId
 from groups.context import Context
+from groups.fetchers import by_name, held
 from groups.memory import GroupMemory
 from groups.offsets import READER_BYTES, weight_of
 from groups.staged_offsets import STAGED_BYTES
@@ -32,6 +36,34 @@ def check_memory(context: Context) -> None:
         map(context.memory.group_bytes, [*context.groups, *context.share_groups])
     )
     check_offsets(context)
+
+
+class Follower:
+    """Code that follows a client by the changes of its members alone."""
+
+    def __init__(self, key: ClientKey) -> None:
+        self._key = key
+        self._noted: dict[MemberId, Any] = {}
+
+    def check(self, context: Context) -> None:
+        """Check that what is noted is what the members have."""
+        clients = context.memory.clients
+        if not clients.watches(self._key):
+            clients.watch(self._key)
+            self._noted = {member: _partitions(context, member) for member in clients.members_of(self._key)}
+        for member in clients.take(self._key):
+            self._noted.pop(member, None)
+            if clients.has(self._key, member):
+                self._noted[member] = _partitions(context, member)
+        assert self._noted == {
+            member: _partitions(context, member) for member in clients.members_of(self._key)
+        }
+
+
+def _partitions(context: Context, member: MemberId) -> Any:
+    found = held(context, *member)
+    parts = by_name(found) if isinstance(found, bytes) else found
+    return [{topic: set(indexes) for topic, indexes in part.items()} for part in parts]
 
 
 def check_offsets(context: Context) -> None:
