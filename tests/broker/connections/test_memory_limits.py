@@ -15,7 +15,7 @@ from broker.connections.memory_limits import (
 )
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.metadata import MetadataRequest
 from tests.broker.gateway import Client, Gateway, request_frame
 from tests.broker.kit import batch, create, fetching, producing
 
@@ -329,25 +329,6 @@ def test_of_heavy_requests_one_is_in_work_and_its_excess_holds_nobody_back() -> 
     second.answers()
     assert len(settle(second)) == 1
     assert memory.requests_bytes == 0
-
-
-def test_memory_full_of_unfinished_requests_does_not_keep_the_floor_waiting_for_a_heavy_turn() -> None:
-    gateway = Gateway(queued_max_request_bytes=500 * KIB, kawal_memory_share_per_ip=1.0)
-    clients = [gateway.client(f"10.0.0.{number}") for number in range(2)]
-    names = [MetadataRequestTopic(name=f"{number:01000}") for number in range(400)]
-    request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
-    frames = [client.frame(request, 9) for client in clients]
-    for client, frame in zip(clients, frames, strict=True):
-        client.send_bytes(frame[: 300 * KIB])
-    memory, (floor, other) = gateway.broker.memory, (client.connection for client in clients)
-    assert (memory.floor, memory.requests_full) == (floor, True)
-    # A heavy request has ended, and the turn is the other's, which memory would hold back.
-    memory.heavy_next = other
-    for client, frame in zip(clients, frames, strict=True):
-        client.send_bytes(frame[300 * KIB :])
-    found = [answer for _ in range(9) for client in clients for answer in settle(client)]
-    assert [len(answer.topics) for answer in found] == [400] * 2
-    assert (memory.requests_bytes, memory.heavy_next) == (0, None)
 
 
 def test_a_heavy_request_that_is_parked_lets_the_next_one_begin() -> None:

@@ -1,4 +1,4 @@
-"""What views remember of sub-tables follows changes of topics and deletions, each for itself."""
+"""The sub-tables that views remember follow changes of topics and deletions, each for itself."""
 
 from __future__ import annotations
 
