@@ -341,7 +341,7 @@ SECTIONS: dict[str, tuple[Key, ...]] = {
     Key("kawal.queued.max.response.bytes", LONG, 128 * MIB,
         "Memory for answers not yet taken, over all connections; bytes sent straight from a file take none.  "
         "Above it, connections with untaken answers are not read, and are closed when they take nothing for "
-        "a second; -1: no limit.", minimum=-1, unit="bytes"),
+        "a second, or less than 16 KiB a second for ten; -1: no limit.", minimum=-1, unit="bytes"),
     Key("kawal.request.read.timeout.ms", INT, 60_000,
         "A connection that leaves a request half sent for this long is closed; a request that arrives at "
         "16 KiB a second or more may take longer.",

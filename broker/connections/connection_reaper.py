@@ -13,7 +13,7 @@ cost a millisecond per pass.  A limit of T is enforced within T plus a tenth.
 
 While the memory for requests or answers, or an address's share of it, is full (memory_limits.py), the reaper
 also makes room, every second: parked fetches are answered with what there is, the heaviest first, and
-connections that make no progress are closed.
+connections that make no progress, or too little, are closed.
 Source: slowloris, Apache's mod_reqtimeout (MinRate).
 """
 
@@ -45,6 +45,11 @@ READ_BYTES_PER_SECOND_MIN: Final = 16 << 10
 RELIEF_INTERVAL_MS: Final = 1000
 """The time that memory may be full, and its holder make no progress, before room is made."""
 
+TAKEN_BYTES_PER_SECOND_MIN: Final = 16 << 10
+TAKEN_WITHIN_MS: Final = 10_000
+"""While memory is full of answers, a client takes as much of its own, on average over such a time: one that
+takes a byte now and then would keep it full for ever."""
+
 LEFT_HALF_SENT: Final = "left a request half sent while the memory for requests is full"
 
 
@@ -65,6 +70,8 @@ class ConnectionReaper:
         self._config = config
         self._reaping = False
         self._relieving = False
+        # By connection: since when it is looked at, and the bytes that it had taken then.
+        self._takers: dict[int, tuple[int, int]] = {}
         memory.wide.make_room = lambda: self.relieve_soon(loop.clock.turn_ms)
 
     def connected(self, now_ms: int) -> None:
@@ -143,6 +150,7 @@ class ConnectionReaper:
         self._relieving = False
         hosts = memory.full_hosts()
         if not hosts:
+            self._takers.clear()
             return
         logger.warning(
             "memory for clients is full: requests %d of %d bytes, answers %d of %d bytes; %s are not read",
@@ -174,10 +182,25 @@ class ConnectionReaper:
 
     def _end_unread(self, use: HostUse[Connection], now_ms: int) -> None:
         for connection in tuple(self._connections.values()):
-            if connection.use is not use or connection.dirty or not connection.outgoing:
+            if connection.use is not use or connection.dirty:
                 continue
-            if _is_over(connection.unsent_since_ms, now_ms):
+            if not connection.outgoing:
+                self._takers.pop(connection.identity, None)
+            elif _is_over(connection.unsent_since_ms, now_ms):
                 _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")
+            elif self._trickles(connection, now_ms):
+                _end(
+                    connection, Cause.MEMORY, "took its answers too slowly while the memory for them is full"
+                )
+
+    def _trickles(self, connection: Connection, now_ms: int) -> bool:
+        """Whether a client has taken too little of its answers for a while."""
+        taken_bytes = connection.departures.sent_bytes
+        since_ms, before_bytes = self._takers.setdefault(connection.identity, (now_ms, taken_bytes))
+        if now_ms - since_ms < TAKEN_WITHIN_MS:
+            return False
+        self._takers[connection.identity] = now_ms, taken_bytes
+        return (taken_bytes - before_bytes) * 1_000 < TAKEN_BYTES_PER_SECOND_MIN * (now_ms - since_ms)
 
     def _end_half_sent(self, hosts: set[HostUse[Connection]], surplus_bytes: int, now_ms: int) -> None:
         """End requests that have stopped arriving, the oldest first, until half of the memory is free.

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from broker.connections.connection_reaper import READ_BYTES_PER_SECOND_MIN, RELIEF_INTERVAL_MS
+from broker.connections.connection_reaper import (
+    READ_BYTES_PER_SECOND_MIN,
+    RELIEF_INTERVAL_MS,
+    TAKEN_BYTES_PER_SECOND_MIN,
+    TAKEN_WITHIN_MS,
+)
 from broker.loop.stats import Cause
 from protocol.messages.api_versions import ApiVersionsRequest
 from tests.broker.gateway import Client, Gateway, request_frame, take_outgoing
@@ -252,6 +257,55 @@ def test_memory_full_of_answers_does_not_wait_for_who_takes_none() -> None:
     gateway.advance(RELIEF_INTERVAL_MS)
     assert cause(deaf) is Cause.MEMORY
     assert not gateway.broker.memory.full
+
+
+def left_lying(gateway: Gateway, size_bytes: int) -> Client:
+    """Return a client with so many bytes of answers to be sent."""
+    client = gateway.client()
+    link = client.connection
+    link.outgoing.append(bytes(size_bytes))
+    link.outgoing_bytes = link.memory_bytes = size_bytes
+    link.account()
+    return client
+
+
+def let_take(gateway: Gateway, client: Client, size_bytes: int) -> None:
+    """Let a second pass, in which the client takes so much."""
+    gateway.advance(RELIEF_INTERVAL_MS // 2)
+    client.connection.sent(size_bytes)
+    client.connection.unsent_since_ms = gateway.now_ms
+    gateway.advance(RELIEF_INTERVAL_MS // 2)
+
+
+@pytest.mark.parametrize(
+    ("per_second", "ends"),
+    [(1, True), (TAKEN_BYTES_PER_SECOND_MIN - 1, True), (TAKEN_BYTES_PER_SECOND_MIN, False)],
+)
+def test_memory_full_of_answers_waits_for_who_takes_enough_of_them(per_second: int, *, ends: bool) -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=100)
+    reader = left_lying(gateway, 40 * TAKEN_BYTES_PER_SECOND_MIN)
+    gateway.broker.intake.held_back(reader.connection, gateway.now_ms)
+    for _ in range(1 + TAKEN_WITHIN_MS // RELIEF_INTERVAL_MS):
+        assert cause(reader) is None
+        let_take(gateway, reader, per_second)
+    assert (cause(reader) is Cause.MEMORY) is ends
+
+
+def test_a_reader_that_has_taken_all_begins_anew() -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=100)
+    fast = left_lying(gateway, 100 * TAKEN_BYTES_PER_SECOND_MIN)
+    slow = left_lying(gateway, 9)
+    gateway.broker.intake.held_back(fast.connection, gateway.now_ms)
+    for second in range(2 * TAKEN_WITHIN_MS // RELIEF_INTERVAL_MS):
+        slow.connection.unsent_since_ms = gateway.now_ms + RELIEF_INTERVAL_MS // 2
+        let_take(gateway, fast, TAKEN_BYTES_PER_SECOND_MIN)
+        if second == TAKEN_WITHIN_MS // RELIEF_INTERVAL_MS - 2:
+            slow.connection.sent(9)
+        if second == TAKEN_WITHIN_MS // RELIEF_INTERVAL_MS - 1:
+            slow.connection.outgoing.append(b"more")
+            slow.connection.outgoing_bytes = slow.connection.memory_bytes = 4
+    assert cause(slow) is None
+    assert gateway.broker.memory.full
 
 
 def test_a_handshake_that_is_not_done_in_time_ends() -> None:
