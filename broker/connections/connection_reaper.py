@@ -184,7 +184,7 @@ class ConnectionReaper:
         for connection in tuple(self._connections.values()):
             if connection.use is not use or connection.dirty:
                 continue
-            if not connection.outgoing:
+            if not connection.memory_bytes:  # what is sent from files takes none
                 self._takers.pop(connection.identity, None)
             elif _is_over(connection.unsent_since_ms, now_ms):
                 _end(connection, Cause.MEMORY, "took no answers while the memory for them is full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -289,6 +290,17 @@ def test_memory_full_of_answers_waits_for_who_takes_enough_of_them(per_second: i
         assert cause(reader) is None
         let_take(gateway, reader, per_second)
     assert (cause(reader) is Cause.MEMORY) is ends
+
+
+def test_a_reader_whose_answers_come_from_files_keeps_no_memory_full() -> None:
+    gateway = Gateway(kawal_queued_max_response_bytes=100)
+    lying, reader = left_lying(gateway, 1_000), gateway.client()
+    link = reader.connection
+    link.outgoing.append(SimpleNamespace(size_bytes=1_000))
+    link.outgoing_bytes = 1_000
+    gateway.broker.intake.held_back(lying.connection, gateway.now_ms)
+    gateway.advance(2 * RELIEF_INTERVAL_MS)
+    assert (cause(lying), cause(reader)) == (Cause.MEMORY, None)
 
 
 def test_a_reader_that_has_taken_all_begins_anew() -> None:
