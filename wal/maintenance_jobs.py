@@ -225,10 +225,6 @@ class TierJob(Job):
     record: RemoteRecord
     is_renamed: bool = False
 
-    def __post_init__(self) -> None:
-        # It is read from between the loss of its name and the end of the job.
-        self.segment.open_shared(self.disk)
-
     def run(self) -> None:
         """Look at what stays, write the record, and rename the file as if it were retired."""
         segment, record = self.segment, self.record
@@ -238,6 +234,7 @@ class TierJob(Job):
             raise LogDamaged(segment.index_path, 0, len(data), "the index does not fit the segment's copy")
         self.record = record._replace(created_ms=self._created_ms())
         write_record(self.disk, self.directory, self.record)
+        segment.open_shared(self.disk)  # for reads between the loss of its name and the end of the job
         self.disk.rename(segment.path, segment.path + DELETED_SUFFIX)
         self.is_renamed = True
         self.disk.sync_directory(self.directory)

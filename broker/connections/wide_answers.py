@@ -55,7 +55,7 @@ class WideAnswers:
 
     def __init__(self, memory: AnswersRoom) -> None:
         self._memory = memory
-        self._encoded = 0
+        self._encoded: set[Call[Any]] = set()
         self._lines: dict[int, OneByOne] = {}
         self._waiting: dict[Call[Any], _Wide] = {}
         self.make_room: Callable[[], None] = lambda: None
@@ -107,7 +107,7 @@ class WideAnswers:
 
     def _begin_some(self) -> None:
         for call in tuple(islice(self._waiting, LOOKED_AT_MAX)):
-            if self._encoded >= ENCODED_AT_ONCE or self._memory.answers_full:
+            if len(self._encoded) >= ENCODED_AT_ONCE or self._memory.answers_full:
                 return
             wide = self._waiting.pop(call, None)
             connection: Any = call.connection
@@ -118,16 +118,21 @@ class WideAnswers:
             elif self._memory.host_answers_full(connection.use):
                 self._waiting[call] = wide  # behind those of other addresses
             else:
-                self._begin(wide)
+                self._begin(call, wide)
 
-    def _begin(self, wide: _Wide) -> None:
-        self._encoded += 1
+    def _begin(self, call: Call[Any], wide: _Wide) -> None:
+        self._encoded.add(call)
 
         def done(error: Exception | None) -> None:
-            self._encoded -= 1
+            self._encoded.discard(call)
             try:
                 wide.done(error)
             finally:
                 self.go_on()
 
-        wide.offload(wide.work.encode, done)
+        try:
+            wide.offload(wide.work.encode, done)
+        except Exception:
+            # No thread could be started: the others must not wait for the end of this one.
+            self._encoded.discard(call)
+            raise

@@ -78,6 +78,27 @@ def test_a_segment_is_read_also_between_the_loss_of_its_name_and_the_end_of_the_
     assert read == [written]
 
 
+def test_a_segment_that_cannot_be_opened_fails_its_job_and_not_the_event_loop() -> None:
+    node = reopened(filled()[0])
+    node.round()
+    find = node.log.begin_maintenance
+    found: list[TierJob] = []
+
+    def begin(now_ms: int) -> Job | None:
+        is_full = bool(node.log.storage[0].to_tier)
+        if is_full:
+            node.disk.faults.append(failing("open", errno.EMFILE, path=".wal"))
+        job = find(now_ms)
+        found.extend([job] if isinstance(job, TierJob) else [])
+        return job
+
+    node.log.begin_maintenance = begin  # type: ignore[method-assign]
+    with pytest.raises(DiskError, match="open"):
+        node.tier()
+    assert len(found) == 1
+    assert node.log.remote_usage() == (0, 0)
+
+
 def test_a_log_that_has_files_to_let_go_asks_to_be_called() -> None:
     node, _ = filled()
     node.log.storage[1]._scrubbing.due_ms = 1 << 60

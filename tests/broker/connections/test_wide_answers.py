@@ -125,6 +125,23 @@ def test_they_go_on_in_their_order_as_readers_take_others() -> None:
     assert order == sorted(order)
 
 
+def test_an_answer_for_which_no_thread_can_be_started_does_not_keep_the_others_waiting() -> None:
+    clients = Clients(kawal_queued_max_response_bytes=-1)
+    offload = clients.threads.offload
+
+    def refuse(_work: object, _done: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    for _ in range(ENCODED_AT_ONCE):
+        clients.threads.offload = refuse  # type: ignore[method-assign, assignment]
+        with pytest.raises(RuntimeError):
+            clients.answer()
+    clients.threads.offload = offload  # type: ignore[method-assign]
+    link = clients.answer()
+    clients.threads.work()
+    assert link.outgoing
+
+
 def test_an_address_with_its_share_does_not_keep_others_waiting() -> None:
     clients = Clients(kawal_queued_max_response_bytes=100 * ANSWER_BYTES, kawal_memory_share_per_ip=0.02)
     greedy = [clients.answer("10.0.0.1") for _ in range(LOOKED_AT_MAX)]
