@@ -47,6 +47,10 @@ _first_offset = itemgetter(0)
 ROWS = 20_000
 """The rows of an Arrow batch, at least; fewer make Spark slower."""
 
+ROWS_BYTES = 32 << 20
+"""The bytes of keys and values that are not passed by more than a batch of records, however few the rows are:
+a task holds them twice, and an Arrow column of them must stay below 2 GiB."""
+
 DECOMPRESSED_MAX = 1 << 30
 """The most bytes that one batch may open to."""
 
@@ -75,9 +79,9 @@ def arrow_batches(
     try:
         with _opened(disk, split, store) as (file, reach):
             for piece, data in _read(file, split.pieces, reach):
-                _add(rows, split, piece, data)
-                if rows.count >= ROWS:
-                    yield rows.taken()
+                for _ in _added(rows, split, piece, data):
+                    if rows.is_enough:
+                        yield rows.taken()
     except (DiskError, WalError, ObjectStoreError) as error:
         raise SourceError(
             f"{split.path} cannot be read; if a gateway removes old records there, begin later: {error}"
@@ -133,8 +137,11 @@ def _read(file: File, pieces: list[Piece], reach: Reach) -> Iterator[tuple[Piece
                 yield piece, data[piece.position - begin : piece.position - begin + piece.size_bytes]
 
 
-def _add(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> None:
-    """Add the records of a piece.  Raises: SourceError when its bytes are not those that were written."""
+def _added(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> Iterator[None]:
+    """Add the records of a piece, and yield after each of its batches.
+
+    Raises: SourceError when its bytes are not those that were written.
+    """
     good_bytes, due = 0, piece.base
     aborted = split.aborted[piece.topic, piece.partition]
     for batch in iter_batches(data):
@@ -155,6 +162,7 @@ def _add(rows: _Rows, split: Split, piece: Piece, data: memoryview) -> None:
                 f"opened: {error}"
             ) from error
         rows.add(piece, header, _within(columns, piece))
+        yield
     if good_bytes != piece.size_bytes:
         raise SourceError(
             f"{split.path}: bytes from {piece.position + good_bytes} on are damaged ({piece.topic}-"
@@ -189,6 +197,7 @@ class _Rows:
 
     def _clear(self) -> None:
         self._columns = RecordColumns()
+        self._size_bytes = 0
         self._topics: list[str] = []
         self._runs: list[tuple[int, int, int, int]] = []
         """Topic, partition, timestamp type and number of rows."""
@@ -198,6 +207,11 @@ class _Rows:
         """The number of rows."""
         return len(self._columns)
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether they should become an Arrow batch now."""
+        return self.count >= ROWS or self._size_bytes >= ROWS_BYTES
+
     def add(self, piece: Piece, header: BatchHeader, columns: RecordColumns) -> None:
         """Add the records of a batch."""
         if piece.topic not in self._topics:
@@ -205,6 +219,7 @@ class _Rows:
         topic = self._topics.index(piece.topic)
         self._runs.append((topic, piece.partition, header.timestamp_type, len(columns)))
         self._columns.extend(columns)
+        self._size_bytes += _size_of(columns) if header.codec else header.size_bytes
 
     def taken(self) -> Any:
         """Return the rows as a record batch, and begin anew."""
@@ -229,6 +244,14 @@ class _Rows:
             fields.append(pyarrow.field("headers", HEADERS))
         self._clear()
         return pyarrow.RecordBatch.from_arrays(arrays, schema=pyarrow.schema(fields))
+
+
+def _size_of(columns: RecordColumns) -> int:
+    """Return the bytes of keys, values and headers."""
+    size_bytes = sum(map(len, filter(None, columns.keys))) + sum(map(len, filter(None, columns.values)))
+    for headers in columns.headers or ():
+        size_bytes += sum(len(key) + len(value or b"") for key, value in headers)
+    return size_bytes
 
 
 def _headers(columns: RecordColumns) -> Any:

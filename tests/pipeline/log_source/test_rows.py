@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.errors import SourceError
 from pipeline.log_source.plan import Aborted, Piece, Split
-from pipeline.log_source.rows import LOCAL, REMOTE, ROWS, arrow_batches
+from pipeline.log_source.rows import LOCAL, REMOTE, ROWS, ROWS_BYTES, arrow_batches
 from protocol.compression import Codec
 from protocol.record_reader import Record
 from protocol.record_writer import encode_batch, transaction_marker_batch
@@ -202,3 +202,14 @@ def test_rows_come_in_batches_of_a_size_that_spark_likes() -> None:
         )
     ]
     assert sizes == [ROWS, ROWS, 10_000]
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_large_records_come_in_batches_of_few_rows_so_that_a_task_needs_little_memory(codec: Codec) -> None:
+    value = bytes(range(256)) * (ROWS_BYTES // 4 // 256)
+    batches = [batch(value, base=number, codec=codec) for number in range(10)]
+    disk, data = MemoryDisk(), b"".join(batches)
+    put(disk, PATH, data)
+    whole = Piece("t", 3, 0, len(data), 0, 10, 0, END)
+    split = Split(PATH, pieces=[whole], aborted={("t", 3): {}})
+    assert [found.num_rows for found in arrow_batches(disk, split, with_headers=False)] == [4, 4, 2]
