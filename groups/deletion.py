@@ -57,12 +57,23 @@ def delete_groups(
     for name in names:
         try:
             if delete_share is not None and name in context.share_groups:
-                context.check_loaded(name)
-                delete_share(name, partial(done, name))
+                _delete_share_group(context, name, delete_share, partial(done, name))
             else:
                 _delete_group(context, name, done)
         except GroupError as error:
             done(name, error.code)
+
+
+def _delete_share_group(
+    context: Context, group_id: str, delete_share: DeleteOne, done: Callable[[ErrorCode], None]
+) -> None:
+    """Delete a share group; the records that keep it from being served go when all others have."""
+    if group_id not in context.misread:
+        context.check_loaded(group_id)
+        delete_share(group_id, done)
+        return
+    context.check_here(group_id)
+    delete_share(group_id, lambda code: done(code) if code else delete_misread(context, group_id, done))
 
 
 def _delete_group(context: Context, group_id: str, done: Callable[[str, ErrorCode], None]) -> None:

@@ -5,6 +5,9 @@
 
 A state that is named is there, so no partition is assigned that cannot be read.  A crash in between, or a
 failure, leaves states without names, and no answer: the group's next member goes on there.
+
+A group with records that cannot be read is not served, and goes with the members that it has; those records
+are left to the caller (groups.misread_deletion).
 Source: KIP-932; Kafka 4.3's GroupCoordinatorService.deleteShareGroups and deleteShareGroupOffsets.
 """
 
@@ -74,8 +77,9 @@ def make_empty_group(membership: ShareMembership, group_id: str) -> None:
 
 
 def delete_share_group(membership: ShareMembership, group_id: str, done: Done) -> None:
-    """Delete a group without members, and all that it has.  Raises: as `empty_group`."""
-    group = empty_group(membership, group_id)
+    """Delete a group without members, or a damaged one, and all that it has.  Raises: as `empty_group`."""
+    is_damaged = group_id in membership.table.context.misread
+    group = membership.table.groups[group_id] if is_damaged else empty_group(membership, group_id)
 
     def states_deleted(code: ErrorCode) -> None:
         if code != ErrorCode.NONE:
@@ -133,7 +137,13 @@ def _is_in_use(membership: ShareMembership, order: DeleteOrder) -> bool:
         return False
     topic_ids = group.initialized.keys() if order.topic_ids is None else order.topic_ids
     is_named = not group.initialized.keys().isdisjoint(topic_ids)
-    return bool(group.members) or group.waiting is not None or is_named
+    return _is_served(membership, group) or is_named
+
+
+def _is_served(membership: ShareMembership, group: ShareGroup) -> bool:
+    """Whether a group has members; those of a damaged one have no session, and cannot join again."""
+    has_members = bool(group.members) or group.waiting is not None
+    return has_members and group.group_id not in membership.table.context.misread
 
 
 def _delete_records(membership: ShareMembership, group_id: str, done: Done) -> None:
@@ -142,7 +152,7 @@ def _delete_records(membership: ShareMembership, group_id: str, done: Done) -> N
     if group is None:
         done(ErrorCode.NONE)
         return
-    if group.members or group.waiting is not None or group.initialized:
+    if _is_served(membership, group) or group.initialized:
         done(NonEmptyGroup.code)
         return
     with GroupChanges(membership.table, group_id) as changes:

@@ -177,9 +177,12 @@ class ShareMembership:
                 group.make_stale()
 
     def loaded(self, partitions: Collection[int]) -> None:
-        """Start the sessions of all members in these partitions: they have been replayed."""
+        """Start the sessions of all members in these partitions: they have been replayed.
+
+        A group that is not served keeps its members until it is deleted: they cannot tell that they live.
+        """
         for group_id in self.table.groups:
-            if self._context.partition(group_id) in partitions:
+            if self._context.partition(group_id) in partitions and group_id not in self._context.quarantined:
                 self._arm(group_id)
 
     def _arm(self, group_id: str) -> None:

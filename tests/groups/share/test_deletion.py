@@ -110,3 +110,48 @@ def test_only_an_empty_share_group_can_be_changed() -> None:
         share.empty_group("g")
     with pytest.raises(GroupNotFound):
         share.empty_group("other")
+
+
+def a_damaged_group(kind: bytes = b"\x00\x0b") -> Coordinated:
+    """Return a group of two members with a record, of this type of key, that cannot be read."""
+    driver = Coordinated("t")
+    driver.beat_share("g", "m1", 0, "t")
+    driver.beat_share("g", "m2", 0, "t")
+    log = driver.log[driver.coordinator.partition_of("g")]
+    log.append((next(key for key, _ in log if key[:2] == kind), b"\x00\x63junk"))
+    driver.restart()
+    return driver
+
+
+@pytest.mark.parametrize("kind", [b"\x00\x0b", b"\x00\x0a", b"\x00\x0f"])
+def test_a_damaged_group_is_deleted_with_its_members_its_states_and_the_record_that_cannot_be_read(
+    kind: bytes,
+) -> None:
+    driver = a_damaged_group(kind)
+    assert driver.beat_share("g", "m1", 2).value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    answer = driver.delete("g")
+    driver.advance(5)
+    assert [result.error_code for result in answer.value.results] == [0]
+    assert [order.group_id for order in driver.deleted] == ["g"]
+    assert driver.beat_share("g", "m1", 0, "t").value.error_code == 0
+    driver.restart()
+    assert driver.coordinator.is_whole(driver.coordinator.partition_of("g"))
+    assert list(driver.coordinator.share(driver.now_ms).groups["g"].members) == ["m1"]
+
+
+def test_a_damaged_group_whose_states_cannot_be_deleted_stays_refused_and_can_be_deleted_again() -> None:
+    driver = a_damaged_group()
+    driver.outcome = ErrorCode.KAFKA_STORAGE_ERROR
+    answer = driver.delete("g")
+    assert [result.error_code for result in answer.value.results] == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert driver.beat_share("g", "m1", 0, "t").value.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    driver.outcome = ErrorCode.NONE
+    again = driver.delete("g")
+    driver.advance(5)
+    assert [result.error_code for result in again.value.results] == [0]
+
+
+def test_a_damaged_group_keeps_its_members_as_their_sessions_do_not_run() -> None:
+    driver = a_damaged_group()
+    driver.advance(3_600_000)
+    assert list(driver.coordinator.share(driver.now_ms).groups["g"].members) == ["m1", "m2"]
