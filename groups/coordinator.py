@@ -204,9 +204,9 @@ class Coordinator(Display):
 
     def loaded(self, partitions: Collection[int], now_ms: int) -> None:
         """Serve the groups of these partitions: all their records have been replayed."""
-        loading.finish_loading(self._at(now_ms), partitions)
+        group_ids = loading.finish_loading(self._at(now_ms), partitions)
         for share in self._shares:
-            share.loaded(partitions)
+            share.loaded(group_ids)
 
     def leave_to_others(self, partitions: Collection[int]) -> None:
         """Have requests for the groups of these partitions refused: another node coordinates them."""

@@ -125,8 +125,11 @@ def replay_staged(
         context.staged.stage(partition, stamp, record[0], record[1])
 
 
-def finish_loading(context: Context, partitions: Collection[int]) -> None:
-    """Begin sessions and serve requests: all records of these partitions have been applied."""
+def finish_loading(context: Context, partitions: Collection[int]) -> list[str]:
+    """Begin sessions and serve requests: all records of these partitions have been applied.
+
+    Return the groups, of any type, that have records there.
+    """
     context.loaded.update(partitions)
     replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
     context.replayed.difference_update(replayed)
@@ -145,6 +148,7 @@ def finish_loading(context: Context, partitions: Collection[int]) -> None:
             # Another replay would end in the same way: this group is refused, the others are served.
             logger.exception("group %r is quarantined: what is stored of it cannot be used", group_id)
             context.quarantined[group_id] = f"{type(error).__name__}: {error}"
+    return replayed
 
 
 def _begin_serving(context: Context, group: ClassicGroup | ConsumerGroup) -> None:

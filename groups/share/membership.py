@@ -15,7 +15,7 @@ Source: KIP-932; Kafka 4.3's GroupMetadataManager.shareGroupHeartbeat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import filterfalse
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -176,13 +176,13 @@ class ShareMembership:
             if not group.names.keys().isdisjoint(names):
                 group.make_stale()
 
-    def loaded(self, partitions: Collection[int]) -> None:
-        """Start the sessions of all members in these partitions: they have been replayed.
+    def loaded(self, group_ids: Iterable[str]) -> None:
+        """Start the sessions of all members of these groups: their records have been replayed.
 
         A group that is not served keeps its members until it is deleted: they cannot tell that they live.
         """
-        for group_id in self.table.groups:
-            if self._context.partition(group_id) in partitions and group_id not in self._context.quarantined:
+        for group_id in group_ids:
+            if group_id not in self._context.quarantined:
                 self._arm(group_id)
 
     def _arm(self, group_id: str) -> None:

@@ -6,7 +6,7 @@ The coordinator (groups/coordinator.py) makes it with the first share group, or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from uuid import UUID
 
 from groups.context import Context
@@ -41,9 +41,9 @@ class ShareService:
         """Apply one stored record of a partition that is being loaded."""
         replay_share_record(self._table, partition, key, value)
 
-    def loaded(self, partitions: Collection[int]) -> None:
-        """Start the sessions of all members in these partitions."""
-        self.membership.loaded(partitions)
+    def loaded(self, group_ids: Iterable[str]) -> None:
+        """Start the sessions of all members of these groups."""
+        self.membership.loaded(group_ids)
 
     def unload(self, partitions: Collection[int]) -> None:
         """Forget the groups of these partitions."""

@@ -58,7 +58,7 @@ class Members:
         self.replay()
         self.context.loaded.add(0)
         self.context.now_ms = self.now_ms
-        self.machine.loaded([0])
+        self.machine.loaded(self.machine.table.groups)
 
     def replay(self) -> None:
         """Apply what the log has."""

@@ -254,6 +254,6 @@ def test_states_that_come_while_their_group_is_replayed_change_nothing() -> None
     assert members.log == log
     assert set(members.group.members) == {"m1"}
     members.context.loaded.add(0)
-    members.machine.loaded([0])
+    members.machine.loaded(["g"])
     members.advance(45_000)
     assert not members.group.members
