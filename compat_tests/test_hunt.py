@@ -9,19 +9,21 @@ import pytest
 
 from broker.handlers import APIS, OF_NODES
 from compat_tests.hunt.link import Journal, Sent, entries
-from compat_tests.hunt.memory_watch import LOOKED_AT_MIB, STEP_MIB, Act, MemoryWatch, resident_mib
+from compat_tests.hunt.memory_watch import LOOKED_AT_MIB, STEP_MIB, Act, MemoryWatch
 from compat_tests.hunt.pieces import Piece
 from compat_tests.hunt.player import Findings, Player
 from compat_tests.hunt.wrong import spoiled
+from compat_tests.overload.figures import status_mib
 from protocol.api_keys import ApiKey
 
 SECONDS = 12.0
 
 
 @pytest.mark.only_kawal(reason="Kafka closes connections on some of it, and takes minutes to start again")
-def test_some_seconds_of_the_generator_find_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_some_seconds_of_the_generator_find_nothing(tmp_path: Path, workers: int) -> None:
     said: list[str] = []
-    verdict = Piece("test", tmp_path, [], said.append).run(SECONDS)
+    verdict = Piece("test", tmp_path, [], said.append, workers=workers).run(SECONDS)
     assert verdict.problems == [], "\n".join(said)
     assert verdict.requests > 100
     assert verdict.starts >= 3
@@ -95,4 +97,4 @@ def test_the_acts_under_way_at_the_peak_of_memory_are_named() -> None:
 
 
 def test_the_memory_of_a_process_is_read_in_mib() -> None:
-    assert resident_mib("VmHWM:\t  9999 kB\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n") == 2.0
+    assert status_mib("VmHWM:\t  9999 kB\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n", "VmRSS") == 2.0

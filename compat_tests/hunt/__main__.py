@@ -41,7 +41,8 @@ def main() -> int:
         while (left := ends_at - time.monotonic()) > 0:
             seconds = max(6.0, min(options.piece_seconds, left))
             seed = f"{sums['seed']}-{sums['pieces'] + 1}"
-            piece = Piece(seed, directory / f"piece-{seed}", options.only, _tell, store)
+            folder = directory / f"piece-{seed}"
+            piece = Piece(seed, folder, options.only, _tell, store, workers=options.workers)
             began = time.monotonic()
             verdict = piece.run(seconds)
             _add(sums, verdict, time.monotonic() - began)
@@ -81,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--piece-seconds", type=float, default=60.0, help="time on one server")
     parser.add_argument("--only", nargs="*", default=[], choices=list(ACTORS), metavar="ACTOR")
     parser.add_argument("--store", action="store_true", help="copy the servers' logs to an object store, too")
+    parser.add_argument("--workers", type=int, default=1, help="processes of each server; default 1")
     parser.add_argument("--stop-at-first", action="store_true", help="stop after a piece with problems")
     parser.add_argument("--replay", type=Path, metavar="FINDING.bin", help="send its bytes again")
     parser.add_argument("--port", type=int, default=0, help="where to: a running server; 0: one of its own")

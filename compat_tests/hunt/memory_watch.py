@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from compat_tests.overload.figures import status_mib
 
 LOOK_SECONDS: Final = 0.02
 """The time between two looks: a request of 16 MiB is in memory for longer."""
@@ -31,10 +32,12 @@ class Act(NamedTuple):
 
 
 class MemoryWatch:
-    """A thread that follows a process's memory until it ends or is left."""
+    """A thread that follows the memory of processes until one of them ends, or it is left."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, pids: Sequence[int] = ()) -> None:
+        """`pid` is that of the server, `pids` are those of its workers, if it has any."""
         self._pid = pid
+        self._pids = pids or [pid]
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.peak_mib = 0.0
@@ -50,11 +53,12 @@ class MemoryWatch:
         self._thread.join()
 
     def _run(self) -> None:
-        status = Path(f"/proc/{self._pid}/status")
+        statuses = [Path(f"/proc/{pid}/status") for pid in self._pids]
         # A process that has ended has no status, or one without memory.
         with contextlib.suppress(OSError, AssertionError):
             while not self._stopped.wait(LOOK_SECONDS):
-                self.note(resident_mib(status.read_text()), time.monotonic())
+                mib = sum(status_mib(status.read_text(), "VmRSS") for status in statuses)
+                self.note(mib, time.monotonic())
 
     def note(self, mib: float, now: float) -> None:
         """Take a figure; a peak well above the last has the server write its stacks into its log."""
@@ -72,10 +76,3 @@ class MemoryWatch:
     def at_peak(self, acts: Iterable[Act]) -> list[str]:
         """Return the names of the acts that were under way at the peak."""
         return sorted(act.name for act in acts if act.began <= self.peak_at <= act.ended)
-
-
-def resident_mib(status: str) -> float:
-    """Return the memory of a process by the text of its `/proc/PID/status`."""
-    found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-    assert found, "a process that has ended holds no memory"
-    return int(found[1]) / 1024

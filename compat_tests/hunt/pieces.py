@@ -26,6 +26,7 @@ from compat_tests.overload.figures import (
     long_turns,
     metrics_of,
     peak_memory_of,
+    processes_of,
 )
 from compat_tests.overload.good_client import TOPIC, GoodClients
 from compat_tests.topics import create_topic
@@ -67,7 +68,10 @@ SETTINGS: Final[dict[str, tuple[str, ...]]] = {
 KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
 """The good clients' topic loses nothing: players change what others have from the database around them."""
 
-FAULT: Final = re.compile(r"internal error|Traceback \(most recent|cannot be written", re.IGNORECASE)
+FAULT: Final = re.compile(
+    r"internal error|Traceback \(most recent|cannot be written|worker \d+ \(process \d+\) ended",
+    re.IGNORECASE,
+)
 
 
 @dataclass
@@ -100,8 +104,13 @@ class Piece:
         actors: list[str],
         tell: Callable[[str], None],
         store: Mapping[str, str] | None = None,
+        *,
+        workers: int = 1,
     ) -> None:
-        """`store`: the settings with which the server's logs are copied to an object store."""
+        """`store`: the settings with which the server's logs are copied to an object store.
+
+        `workers`: the processes of the server, each with a port of its own.
+        """
         self.seed = seed
         self.directory = directory
         self.actors = actors
@@ -114,6 +123,7 @@ class Piece:
         if store:
             settings |= {**store, "kawal.remote.store": f"{store['kawal.remote.store']}/{seed}"}
         self.broker = KawalBroker(directory / "server", settings)
+        self.broker.workers = workers
         self.verdict = Verdict(seed)
 
     def run(self, seconds: float) -> Verdict:
@@ -150,7 +160,8 @@ class Piece:
         findings = self.directory / f"phase-{phase}"
         findings.mkdir(parents=True, exist_ok=True)
         clients = GoodClients(self.broker, loads_until=time.monotonic() + LOAD_WAIT_MS / 1_000)
-        with clients as good, MemoryWatch(self.broker.process.pid) as watch:
+        watched = MemoryWatch(self.broker.process.pid, processes_of(self.broker))
+        with clients as good, watched as watch:
             played = self._play(findings, phase, seconds)
             alive = self.broker.process.exit_code is None
             if alive:
@@ -170,7 +181,10 @@ class Piece:
         command = [sys.executable, "-m", "compat_tests.hunt.player"]
         command += [str(self.broker.port), str(self.http_port), f"{self.seed}/{phase}", str(seconds)]
         with subprocess.Popen(
-            [*command, str(findings), json.dumps(self.broker.other_ports), *self.actors],
+            [
+                *(*command, str(findings), json.dumps(self.broker.other_ports), str(self.broker.workers)),
+                *self.actors,
+            ],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,

@@ -1,6 +1,6 @@
 """Some actors for some seconds, in a process of its own.
 
-    python -m compat_tests.hunt.player PORT HTTP_PORT SEED SECONDS DIR PORTS [ACTOR ...]
+    python -m compat_tests.hunt.player PORT HTTP_PORT SEED SECONDS DIR PORTS WORKERS [ACTOR ...]
 
 It prints one line of JSON at its end: requests, bytes and connections, and the acts of all actors.
 What it finds is in DIR: a text, and the bytes that were sent before.
@@ -97,9 +97,14 @@ class Player:
         findings: Findings,
         ends_at: float,
         other_ports: Mapping[str, int] | None = None,
+        workers: int = 1,
     ) -> None:
-        """`other_ports`: those of listeners with logins, by name, if there are any."""
-        self.port = port
+        """`other_ports`: those of listeners with logins, by name, if there are any.
+
+        `workers`: the number of ports from `port` on, each of another node of the cluster.
+        """
+        self._first_port = port
+        self._workers = workers
         self.other_ports = dict(other_ports or {})
         self.http_port = http_port
         self.chance = chance
@@ -110,6 +115,11 @@ class Player:
         self.ends_at = ends_at
         self.acts: list[Act] = []
         self.sent: Counter[str] = Counter()
+
+    @property
+    def port(self) -> int:
+        """The port of one of the nodes, another one each time."""
+        return self._first_port + (self.chance.randrange(self._workers) if self._workers > 1 else 0)
 
     def link(self, port: int | None = None) -> Link:
         """Return a new connection."""
@@ -221,7 +231,7 @@ def watch(http_port: int, findings: Findings, ends_at: float) -> None:
 
 def main() -> None:
     """Play with several hands, and say what was done."""
-    port, http_port, seed, seconds, directory, other_ports, *wanted = sys.argv[1:]
+    port, http_port, seed, seconds, directory, other_ports, workers, *wanted = sys.argv[1:]
     from compat_tests.hunt.actors import ACTORS
 
     names = [name for name in ACTORS if not wanted or name in wanted]
@@ -238,6 +248,7 @@ def main() -> None:
             findings,
             ends_at,
             json.loads(other_ports),
+            int(workers),
         )
         for number in range(THREADS)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import urllib.request
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ PLACE_CHARS = 240
 
 
 def memory_of(broker: Broker) -> float:
-    """Return the memory that the broker's process holds now, in MiB."""
+    """Return the memory that the broker's processes hold now, in MiB."""
     return _status(broker, "VmRSS")
 
 
@@ -35,13 +36,29 @@ def peak_memory_of(broker: Broker) -> float:
 
 def forget_peak(broker: Broker) -> None:
     """Let the peak of the memory count from now on.  Source: Linux, proc(5), /proc/PID/clear_refs."""
-    Path(f"/proc/{broker.process.pid}/clear_refs").write_text("5")
+    for pid in processes_of(broker):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def processes_of(broker: Broker) -> list[int]:
+    """Return the broker's workers; without any, its process.
+
+    The parent of workers does nothing but watch, and what it has they share.
+    """
+    pid = broker.process.pid
+    if getattr(broker, "workers", 0) < 2:
+        return [pid]
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _status(broker: Broker, name: str) -> float:
-    text = Path(f"/proc/{broker.process.pid}/status").read_text()
-    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
-    assert found
+    return sum(status_mib(Path(f"/proc/{pid}/status").read_text(), name) for pid in processes_of(broker))
+
+
+def status_mib(status: str, name: str) -> float:
+    """Return a figure of a process by the text of its `/proc/PID/status`, in MiB."""
+    found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+    assert found, "a process that has ended holds no memory"
     return int(found[1]) / 1024
 
 
@@ -72,11 +89,11 @@ def metrics_of(http_port: int, *, within_seconds: float = 60.0) -> Metrics:
 
 def internal_errors(metrics: Metrics) -> dict[str, int]:
     """Return how many errors of its own the server has met, by their place; none is the only good answer."""
-    return {
-        dict(labels)["place"]: int(value)
-        for (name, labels), value in metrics.items()
-        if name == INTERNAL_ERRORS and value
-    }
+    found: Counter[str] = Counter()
+    for (name, labels), value in metrics.items():
+        if name == INTERNAL_ERRORS and value:
+            found[dict(labels)["place"]] += int(value)
+    return dict(found)
 
 
 class Turn(NamedTuple):

@@ -14,10 +14,12 @@ from typing import Any, Final, NamedTuple
 
 from compat_tests.batches import Batch
 from compat_tests.broker import HOST, Broker
+from compat_tests.logins import Address
 from compat_tests.overload.figures import loop_seconds
 from compat_tests.requests import fetch_request, produce_request
-from compat_tests.wire import RawClient, raw_client
+from compat_tests.wire import Addressed, RawClient, raw_client
 from protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 TOPIC: Final = "good"
@@ -120,10 +122,37 @@ class GoodClients:
 
 
 @contextmanager
-def _connected(broker: Broker) -> Iterator[RawClient]:
+def _connected(broker: Addressed) -> Iterator[RawClient]:
     with raw_client(broker) as client:
         client.socket.settimeout(PATIENCE_SECONDS)
         yield client
+
+
+def _leader(broker: Broker) -> Address:
+    """Return the address of the node that leads the topic's partition."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)])
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with _connected(broker) as client:
+        while True:
+            answer = client.call(request, 12)
+            ports = {node.node_id: node.port for node in answer.brokers}
+            leaders = [ports.get(partition.leader_id) for partition in answer.topics[0].partitions]
+            if leaders and leaders[0] is not None:
+                return Address(leaders[0])
+            assert time.monotonic() < deadline, f"{TOPIC} has no leader: {answer}"
+            time.sleep(0.05)
+
+
+def _coordinator(broker: Broker) -> Address:
+    """Return the address of the node that coordinates the group."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with _connected(broker) as client:
+        while True:
+            (found,) = client.call(FindCoordinatorRequest(coordinator_keys=[GROUP]), 4).coordinators
+            if not found.error_code:
+                return Address(found.port)
+            assert time.monotonic() < deadline, f"group {GROUP} has no coordinator: {found}"
+            time.sleep(0.05)
 
 
 def call_as_good(client: RawClient, request: Any, version: int) -> Any:
@@ -138,7 +167,7 @@ def _records(broker: Broker, loads_until: float) -> Iterator[Call]:
     Where groups have settings for reading, a fetch is answered without records as long as the server does not
     know after its start who the members are: a consumer asks again.
     """
-    with _connected(broker) as client:
+    with _connected(_leader(broker)) as client:
 
         def call() -> None:
             produced = call_as_good(client, produce_request(TOPIC, Batch(values=[b"x" * 100])), 9)
@@ -175,7 +204,7 @@ def _metadata(broker: Broker, _loads_until: float) -> Iterator[Call]:
 @contextmanager
 def _heartbeats(broker: Broker, _loads_until: float) -> Iterator[Call]:
     """Be the only member of a consumer group."""
-    with _connected(broker) as client:
+    with _connected(_coordinator(broker)) as client:
         member: dict[str, Any] = {"member_id": f"good-{time.monotonic_ns()}", "member_epoch": 0}
 
         def call() -> None:
