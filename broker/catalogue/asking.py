@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from broker.catalogue.followed_log import FollowedLog
 from broker.catalogue.metadata import Metadata
+from broker.connections.answer_encoding import is_wide
 from broker.connections.envelopes import (
     VERSION,
     VERSION_TAG,
@@ -26,11 +27,14 @@ from broker.loop.call import Call
 from broker.loop.latch import Latch
 from broker.loop.loop import Loop
 from broker.loop.muting import mute
-from broker.loop.slices import Until
+from broker.loop.slices import Until, in_thread
 from protocol.error_codes import ErrorCode
 from protocol.headers import decode_response_header, encode_request_header
 from protocol.messages import response_type
 from protocol.wire import decode, encode
+
+DECODED_HERE_BYTES_MAX: Final = 16 << 10
+"""An answer with more bytes is decoded in a thread: it may take 10 ms for each 64 KiB."""
 
 LONGEST_MS: Final = 30_000
 """How long the controller's answer is waited for at most, as in Kafka (request.timeout.ms of its brokers)."""
@@ -46,14 +50,22 @@ def ask(node: Node, call: Call[Any], request: Any, api_key: int, version: int) -
     Return the response, or the error as `ask_bytes`.
     """
     data = yield from ask_bytes(node, call, request, api_key, version)
-    return data if isinstance(data, ErrorCode) else response_in(data, api_key, version)
+    if isinstance(data, ErrorCode):
+        return data
+    return (yield from response_in(node, data, api_key, version))
 
 
-def response_in(data: memoryview, api_key: int, version: int) -> Any:
+def response_in(node: Node, data: memoryview, api_key: int, version: int) -> Generator[Until, None, Any]:
     """Return the response that the answer to an envelope holds."""
-    _, position = decode_response_header(api_key, version, data)
-    response, _ = decode(response_type(api_key), version, data, position)
-    return response
+
+    def decoded() -> Any:
+        _, position = decode_response_header(api_key, version, data)
+        response, _ = decode(response_type(api_key), version, data, position)
+        return response
+
+    if len(data) <= DECODED_HERE_BYTES_MAX:
+        return decoded()
+    return (yield from in_thread(node.scheduler.offload, decoded))
 
 
 def _timeout_ms(request: Any) -> int:
@@ -70,7 +82,7 @@ def ask_bytes(
     """
     until_ms = call.received_ms + _timeout_ms(request)
     answers: Latch[Any] = Latch()
-    envelope = envelope_of(node, call, request, api_key, version)
+    envelope = yield from envelope_of(node, call, request, api_key, version)
     node.nodes.peers.call(node.nodes.controller_id, envelope, 0, answers.set)
     found = yield from answers.wait(node.timers, until_ms)
     if not found:
@@ -89,7 +101,9 @@ def ask_bytes(
     return memoryview(bytes(answer.response_data))
 
 
-def envelope_of(node: Node, call: Call[Any], request: Any, api_key: int, version: int) -> Any:
+def envelope_of(
+    node: Node, call: Call[Any], request: Any, api_key: int, version: int
+) -> Generator[Until, None, Any]:
     """Return the envelope in which another node gets a request of a call's client."""
     from protocol.messages.envelope import EnvelopeRequest
 
@@ -106,8 +120,13 @@ def envelope_of(node: Node, call: Call[Any], request: Any, api_key: int, version
     header = encode_request_header(
         api_key=api_key, api_version=version, correlation_id=call.correlation_id, client_id=call.client_id
     )
+
+    def encoded() -> bytes:
+        return b"".join((header, *encode(request, version)))  # type: ignore[arg-type]
+
+    offload = node.scheduler.offload
     envelope: Any = EnvelopeRequest(
-        request_data=b"".join((header, *encode(request, version))),  # type: ignore[arg-type]
+        request_data=(yield from in_thread(offload, encoded)) if is_wide(request) else encoded(),
         request_principal=principal_bytes(sender),
         client_host_address=address_bytes(sender.host),
     )

@@ -37,7 +37,7 @@ def part_size_bytes(part: Any) -> int:
 
 
 def is_wide(response: object) -> bool:
-    """Whether it takes long to encode a response."""
+    """Whether it takes long to encode a response, or a request."""
     if isinstance(response, EncodedAnswer):
         return False
     weight_bytes = message_weight(response, 0, WIDE_ANSWER_BYTES)

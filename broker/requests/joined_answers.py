@@ -47,7 +47,7 @@ def joined(node: Node, call: Call[Any], admit: Admit) -> Generator[Until, None, 
     if call.api_key == ApiKey.KAWAL_CONNECTIONS:
         return (yield from _connections(node, call, admit))
     # The gate may take out of the request what this node's part is not to have.
-    envelope = envelope_of(node, call, call.request, call.api_key, call.version)
+    envelope = yield from envelope_of(node, call, call.request, call.api_key, call.version)
     verdict = yield from _passed(admit)
     if verdict is not None:
         return verdict
@@ -78,7 +78,8 @@ def _parts(node: Node, call: Call[Any], envelope: Any, ids: Iterable[int]) -> Ge
         answers = yield from latch.wait(node.timers, until_ms)
         is_there = answers and answers[0] is not None and not answers[0].error_code
         data = memoryview(bytes(answers[0].response_data)) if is_there else None
-        parts[node_id] = None if data is None else response_in(data, call.api_key, call.version)
+        if data is not None:
+            parts[node_id] = yield from response_in(node, data, call.api_key, call.version)
     return parts
 
 
@@ -160,7 +161,7 @@ def _connections(node: Node, call: Call[Any], admit: Admit) -> Generator[Until, 
     """Answer with a page of the node that it belongs to."""
     number, call.request.after = divmod(max(call.request.after, 0), 1 << NODE_BITS)
     node_id, nodes = node.nodes.controller_id + number, node.nodes
-    envelope = envelope_of(node, call, call.request, call.api_key, call.version)
+    envelope = yield from envelope_of(node, call, call.request, call.api_key, call.version)
     verdict = yield from _passed(admit)
     if verdict is not None or node_id not in nodes.ids:
         return verdict

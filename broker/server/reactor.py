@@ -26,6 +26,7 @@ from broker.core import Broker
 from broker.loop.internal_errors import ErrorPlace
 from broker.loop.turns import Work
 from broker.server.acceptor import Acceptor
+from broker.server.collector import collect_what_is_left
 from broker.server.disk_exchange import DiskExchange
 from broker.server.listeners import Listener
 from broker.server.loop_timer import LoopTimer
@@ -54,6 +55,9 @@ SHORT_WORK_EXPECTED_NS: Final = 50_000_000
 
 RECEIVE_SHARE_NS: Final = 1_000_000
 """The time for one socket in one turn; a large request takes several."""
+
+COLLECTED_AFTER_NS: Final = 500_000
+"""Slices and timers that take so long may have made thousands of objects."""
 
 PAUSE_AFTER_ERROR_SECONDS: Final = 0.1
 """An error of our own in the loop itself may come again at once: it must not take all of a processor."""
@@ -145,8 +149,11 @@ class Reactor:
     def tick(self) -> None:
         """Let the broker do the work that is due, and carry out what follows from it."""
         self._timer.forget()
-        now_ms = self._begin_turn(self._turns.timers)
+        turns = self._turns
+        now_ms = self._begin_turn(turns.timers)
         self._broker.tick(now_ms)
+        if turns.clock_ns() - turns.began_ns > COLLECTED_AFTER_NS:
+            collect_what_is_left()
         self._finish_turn(now_ms)
         if self._pending:
             # The loop may be waiting for a socket.
@@ -187,8 +194,11 @@ class Reactor:
         if serves:
             self._serve_level(ready.edge, share_ns // 2, now_ms)
             self._serve_level(ready.long, share_ns, now_ms)
-        if runs:
+        if runs and scheduler.pending:
+            began_ns = turns.clock_ns()
             scheduler.run_some(turns.clock_ns, share_ns)
+            if turns.clock_ns() - began_ns > COLLECTED_AFTER_NS:
+                collect_what_is_left()
 
     def _serve_short(self, now_ms: int) -> None:
         """Take in the results of threads, accept clients, and serve those that ask for little."""

@@ -16,7 +16,7 @@ INTERNAL_ERRORS = "kawal_internal_errors_total"
 TOOK_LONG = "turn of the event loop took long"
 TURN = re.compile(
     TOOK_LONG + r"(?: \(\d+ more like it were left out\))?"
-    r" turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+) .*\bpiece=(?P<piece>\S+)"
+    r"(?: worker=\d+)? turn_ms=\d+ cpu_ms=(?P<cpu>\d+) work=(?P<work>\S+) .*\bpiece=(?P<piece>\S+)"
 )
 REQUEST = re.compile(
     r"kawal\.request\S*: (?P<api>\S+) .*client=(?P<client>\S+) .*total_ms=(?P<total>[\d.]+)(?P<phases>.*)"

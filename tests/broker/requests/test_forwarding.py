@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from broker.catalogue import asking
 from broker.catalogue.catalogue_records import AclAdded
 from broker.catalogue.config_resources import ResourceType
 from broker.config.acl_keys import STANDARD_AUTHORIZER
@@ -22,6 +23,7 @@ from protocol.messages.create_partitions import CreatePartitionsRequest, CreateP
 from protocol.messages.create_topics import CreateTopicsRequest
 from protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from protocol.messages.envelope import EnvelopeRequest
+from protocol.messages.kawal_databases import DatabaseItem, KawalDatabasesRequest
 from protocol.messages.kawal_topics import TopicAction
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.access_cases import CASES, Case
@@ -258,3 +260,49 @@ def test_a_client_above_its_quota_of_changes_is_not_read_at_the_node_that_it_is_
     assert cluster.call(other, MetadataRequest(topics=[]), 12).throttle_time_ms == 0
     cluster.advance(1)
     assert len(client.answers()) == 1
+
+
+@pytest.mark.parametrize(("names", "in_threads"), [(1, 0), (2_000, 2)])
+def test_wide_requests_are_encoded_and_the_answers_to_joined_ones_decoded_in_threads(
+    monkeypatch: pytest.MonkeyPatch, names: int, in_threads: int
+) -> None:
+    """Messages that are not hot take a millisecond for each 2 KB."""
+    cluster = Cluster(2)
+    client, offload = cluster[1].client(), cluster[1].broker.scheduler.offload
+    threads: list[bool] = []
+
+    def counting(work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        def counted() -> object:
+            threads.append(True)
+            try:
+                return work()
+            finally:
+                threads.pop()
+
+        offload(counted, done)
+
+    coded: list[str] = []
+
+    def noted(name: str) -> None:
+        function = getattr(asking, name)
+
+        def call(*arguments: Any) -> Any:
+            if threads:
+                coded.append(name)
+            return function(*arguments)
+
+        monkeypatch.setattr(asking, name, call)
+
+    monkeypatch.setattr(cluster[1].broker.scheduler, "offload", counting)
+    noted("encode")
+    noted("decode")
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=f"t{n}") for n in range(names)], timeout_ms=1)
+    client.send(request, 6)
+    cluster.settle()
+    asked = KawalDatabasesRequest(
+        action=0, databases=[DatabaseItem(name=f"database-{n}", settings=[]) for n in range(names)]
+    )
+    client.send(asked, 0)
+    cluster.settle()
+    assert coded.count("encode") == in_threads
+    assert coded.count("decode") == in_threads // 2

@@ -53,6 +53,21 @@ def test_objects_that_outlive_two_collections_are_not_looked_at_again() -> None:
 
 
 @pytest.mark.usefixtures("collecting")
+def test_work_that_frees_as_many_objects_as_it_makes_leaves_them_to_no_later_collection() -> None:
+    old: list[Any] = [[number] for number in range(20 * collector.YOUNG)]
+    collector.calm_collector()
+    new: list[Any] = []
+    while old:
+        new.append([old.pop()[0]])
+    assert len(gc.get_objects(0)) > 10 * collector.YOUNG, "they were not counted"
+    looked = collector.ROUNDS + 2
+    for _ in range(looked):
+        collector.collect_what_is_left()
+        assert len(gc.get_objects(0)) < collector.YOUNG
+    assert sum(len(gc.get_objects(generation)) for generation in range(3)) < collector.YOUNG
+
+
+@pytest.mark.usefixtures("collecting")
 def test_cycles_of_new_objects_are_still_collected() -> None:
     collector.calm_collector()
     found: list[int] = []

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from broker.loop.slices import Steps
+from broker.server import reactor
 from broker.server.reactor import SHORT_WORK_EXPECTED_NS
 from broker.server.ready_sockets import PROMPT_CREDIT
 from broker.server.sockets import READ
@@ -138,6 +139,25 @@ def test_beside_short_work_a_turn_serves_long_work_or_runs_slices(loop: Loop, *,
         loop.turn((long, IN), *[(sock, IN) for sock in crowd])
         done.append((len(ids_taken(long)) - before[0], len(slices) - before[1]))
     assert set(done) == ({(1, 0), (0, 1)} if beside_short else {(1, 1)})
+
+
+@pytest.mark.parametrize(("took_ns", "collected"), [(100_000, 0), (2_000_000, 2)])
+def test_long_slices_and_timers_are_followed_by_a_collection_of_what_they_made(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch, took_ns: int, collected: int
+) -> None:
+    """The collector itself counts objects made less those freed, and may not notice 70,000 new ones."""
+    looks: list[int] = []
+    monkeypatch.setattr(reactor, "collect_what_is_left", lambda: looks.append(loop.clock_ns))
+
+    def take_time() -> None:
+        loop.clock_ns += took_ns
+
+    broker = loop.gateway.broker
+    broker.scheduler.soon(take_time)
+    loop.turn()
+    broker.timers.add(0, lambda _: take_time())
+    loop.reactor.tick()
+    assert looks == [number * took_ns for number in range(1, collected + 1)]
 
 
 def test_a_crowd_that_was_told_to_rest_is_not_served_in_one_turn(loop: Loop) -> None:
