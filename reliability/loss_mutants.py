@@ -66,7 +66,7 @@ EPOCHS: Final = (
         "            if log != META:\n", "            if False:\n", (BACKUPS,),
     ),
     Mutant(
-        "a restore from a copy does not mark its logs", "wal/remote/restore.py",
+        "a restore from a copy does not mark its logs", "wal/remote/restored_copy.py",
         "            yield from self._write(name, ANOTHER_HISTORY, [])\n", "            pass\n", (REMOTE,),
     ),
 )  # fmt: skip

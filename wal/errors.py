@@ -177,5 +177,9 @@ class MetadataLost(StoreError):
     """A data directory whose metadata is damaged or missing although data is there."""
 
 
+class OtherWorkers(StoreError):
+    """A data directory, or a copy of one, that belongs to another number of workers."""
+
+
 class VnodeMissing(StoreError):
     """A vnode that the catalogue knows but whose directory is missing."""

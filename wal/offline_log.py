@@ -29,7 +29,7 @@ from wal.remote_record import RemoteRecord
 from wal.segment import Segment, base_version_of, segment_name
 from wal.snapshot import restore
 from wal.state import LogState
-from wal.stream import Stream
+from wal.stream import Stream, StreamIds
 from wal.transactions import AbortedTransaction
 
 
@@ -58,6 +58,10 @@ class OfflineLog:
 
     def __init__(self, state: LogState) -> None:
         self._state = state
+
+    def streams(self) -> StreamIds:
+        """Return the ids of the streams that the log knows."""
+        return StreamIds(self._state.streams)
 
     def bounds(self, stream_id: int) -> tuple[int, int]:
         """Return the first offset of a stream, and the end of what is decided in it; (0, 0) without one."""
@@ -124,6 +128,13 @@ def open_copied(disk: CopyDisk, directory: str, *, vnode_id: int) -> OfflineLog:
     """
     options = LogOptions(vnode_id=vnode_id, min_free_bytes=0)
     return _recovered(_CopyRecovery(disk, directory, options, 0))
+
+
+def open_empty(disk: CopyDisk, directory: str, *, vnode_id: int) -> OfflineLog:
+    """Return a log that has nothing: of which a copy was made before the log was."""
+    state = LogState(disk, directory, LogOptions(vnode_id=vnode_id, min_free_bytes=0), 0)
+    state.closed = True
+    return OfflineLog(state)
 
 
 class _CopyRecovery(Recovery):

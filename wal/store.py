@@ -29,6 +29,7 @@ from wal.store_marker import (
     MARKER,
     MARKER_TEMPORARY,
     STORE_FORMAT,
+    TIERED_FORMAT,
     StoreIdentity,
     marker_format,
     raise_format,
@@ -207,7 +208,7 @@ class Store:
         )
         log = VnodeLog.open(self.disk, directory, options=filled, now_ms=now_ms)
         log.read_through(self.blocks)
-        if log.remote_usage()[0]:
+        if log.remote_usage()[0] and marker_format(self.disk, f"{self.path}/{MARKER}") < TIERED_FORMAT:
             # An older version let them leave the disk, and did not raise the format.
             raise_format(self.disk, self.path, self.identity)
         self._used.mark(database, vnode_id, directory)

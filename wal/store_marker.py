@@ -28,7 +28,10 @@ TIERED_FORMAT = 5
 It is set before the first of them leaves the disk: an older program would take such segments for lost.
 """
 
-NEWEST_FORMAT = TIERED_FORMAT
+WORKERS_FORMAT = 6
+"""The format of such a directory whose workers have a folder each there; the marker says how many."""
+
+NEWEST_FORMAT = WORKERS_FORMAT
 """The newest format that this program reads."""
 
 OLDER_FORMATS = (1, 2, 3)
@@ -53,22 +56,40 @@ class StoreIdentity:
     """Their number; 1: this directory has all logs, as it also has if several workers share it."""
 
 
-def raise_format(disk: Disk, path: str, identity: StoreIdentity) -> None:
+def raise_format(
+    disk: Disk, path: str, identity: StoreIdentity, *, worker: int = 0, workers: int = 1
+) -> None:
     """Have older programs refuse the directory from now on, durably: segments leave its disk.
 
-    Threads may call it.  Raises: as `read_marker`; DiskError.
+    They are in the folders of so many `workers`, of which this is `worker`.
+    Threads, and workers beside each other, may call it.  Raises: as `read_marker`; DiskError.
     """
-    if marker_format(disk, f"{path}/{MARKER}") < TIERED_FORMAT:
-        write_marker(disk, path, identity, version=TIERED_FORMAT)
+    marker = f"{path}/{MARKER}"
+    if marker_format(disk, marker) >= TIERED_FORMAT and marker_workers(disk, marker) == workers:
+        return
+    version = TIERED_FORMAT if workers == 1 else WORKERS_FORMAT
+    write_marker(disk, path, identity, version=version, worker=worker, workers=workers)
 
 
-def write_marker(disk: Disk, path: str, identity: StoreIdentity, *, version: int = STORE_FORMAT) -> None:
+def write_marker(
+    disk: Disk,
+    path: str,
+    identity: StoreIdentity,
+    *,
+    version: int = STORE_FORMAT,
+    worker: int = 0,
+    workers: int = 1,
+) -> None:
     """Write the marker durably: from then on the directory counts as complete.  Raises: DiskError."""
     content = {"format": version, **asdict(identity)}
     if identity.nodes == 1:
         del content["node"], content["nodes"]
+    if workers > 1:
+        content["workers"] = workers
     data = json.dumps(content, indent=2).encode() + b"\n"
-    replace_file(disk, path, MARKER, data, temporary=MARKER_TEMPORARY)
+    # All workers write the same, and none writes another one's temporary file.
+    temporary = f"{MARKER}.{worker}.tmp" if worker else MARKER_TEMPORARY
+    replace_file(disk, path, MARKER, data, temporary=temporary)
 
 
 def read_marker(disk: Disk, marker: str) -> StoreIdentity:
@@ -81,27 +102,34 @@ def marker_format(disk: Disk, marker: str) -> int:
     return _read_marker(disk, marker)[0]
 
 
-def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity]:
+def marker_workers(disk: Disk, marker: str) -> int:
+    """Return of how many workers the folders are in which segments may be.  Raises: as `read_marker`."""
+    return _read_marker(disk, marker)[2]
+
+
+def _read_marker(disk: Disk, marker: str) -> tuple[int, StoreIdentity, int]:
     try:
         data = read_file(disk, marker)
     except DiskError as error:
         raise NotUsable(f"{marker}: cannot be read: {error}; check permissions") from error
+    formats = (*OLDER_FORMATS, STORE_FORMAT, TIERED_FORMAT, WORKERS_FORMAT)
+    known = [version for version in formats if version <= NEWEST_FORMAT]
     try:
         content = json.loads(data)
         version = content["format"]
-        if type(version) is int and version in (*OLDER_FORMATS, STORE_FORMAT, NEWEST_FORMAT):
-            return version, StoreIdentity(
+        if type(version) is int and version in known:
+            identity = StoreIdentity(
                 cluster_id=str(content["cluster_id"]),
                 node_id=int(content["node_id"]),
                 secret=str(content["secret"]),
                 node=int(content.get("node", 0)),
                 nodes=int(content.get("nodes", 1)),
             )
+            return version, identity, int(content.get("workers", 1))
     except (ValueError, KeyError, TypeError) as error:
         raise MetadataLost(f"{marker}: not a valid marker ({error}); restore it from a backup") from error
     is_newer = type(version) is int and version > NEWEST_FORMAT
-    known = ", ".join(map(str, (*OLDER_FORMATS, STORE_FORMAT, NEWEST_FORMAT)))
     raise UnknownFormat(
-        f"{marker}: the data directory has format {version!r}, but this version of kawal reads {known}; "
-        f"use the version that wrote it{' or a newer one' if is_newer else ''}"
+        f"{marker}: the data directory has format {version!r}, but this version of kawal reads "
+        f"{', '.join(map(str, known))}; use the version that wrote it{' or a newer one' if is_newer else ''}"
     )

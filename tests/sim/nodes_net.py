@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
@@ -15,43 +15,12 @@ from broker.upkeep.absences import Absences
 from broker.upkeep.following import Following
 from protocol.messages.kawal_follow import KawalFollowRequest, KawalFollowResponse
 from tests.broker.gateway import Client, Gateway
-from wal.disk import Buffer
 from wal.memory_disk import MemoryDisk
-from wal.memory_objects import MemoryObjects
-from wal.objects import StoredObject
 
 COUNT = 2
 TRIES = 40
 
 Done = Callable[[Any | None], None]
-
-
-class Folder:
-    """A node's place in the store."""
-
-    def __init__(self, objects: MemoryObjects, folder: str) -> None:
-        self._objects = objects
-        self._prefix = f"{folder}/" if folder else ""
-        self.name = f"{objects.name}/{folder}".rstrip("/")
-
-    def create(self, key: str, data: Buffer) -> str:
-        return self._objects.create(self._prefix + key, data)
-
-    def replace(self, key: str, data: Buffer, etag: str) -> str:
-        return self._objects.replace(self._prefix + key, data, etag)
-
-    def read(self, key: str) -> StoredObject:
-        return self._objects.read(self._prefix + key)
-
-    def read_range(self, key: str, start: int, size_bytes: int) -> bytes:
-        return self._objects.read_range(self._prefix + key, start, size_bytes)
-
-    def remove(self, key: str) -> None:
-        self._objects.remove(self._prefix + key)
-
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
-        for key, size_bytes in self._objects.list(self._prefix + prefix):
-            yield key.removeprefix(self._prefix), size_bytes
 
 
 class Message(NamedTuple):

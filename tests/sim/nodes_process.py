@@ -11,7 +11,8 @@ from broker.upkeep.members import SignedAddresses
 from protocol.messages.kawal_follow import KawalFollowResponse
 from tests.broker.upkeep.copies import copy_of
 from tests.sim.journal_process import SETTINGS, Process
-from tests.sim.nodes_net import Folder, Net, NodeGateway
+from tests.sim.nodes_net import Net, NodeGateway
+from tests.wal.remote.folders import Folder
 from wal.memory_disk import MemoryDisk
 from wal.objects import Fenced, ObjectStoreError
 from wal.remote.heartbeat import Heart, Places

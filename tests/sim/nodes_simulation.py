@@ -28,8 +28,9 @@ from tests.sim.journal_process import Sent
 from tests.sim.journal_simulation import Acked, Place, Producer
 from tests.sim.nodes_checks import TOPIC, TX_TOPIC, check
 from tests.sim.nodes_clients import Reader, Writer
-from tests.sim.nodes_net import COUNT, Folder, Net, whole_catalogue
+from tests.sim.nodes_net import COUNT, Net, whole_catalogue
 from tests.sim.nodes_process import NodeProcess
+from tests.wal.remote.folders import Folder
 from wal.backup_manifest import BackupError
 from wal.errors import StoreError
 from wal.memory_disk import MemoryDisk

@@ -22,7 +22,7 @@ from wal.errors import StoreError
 from wal.objects import NoSuchObject, ObjectReads
 from wal.read_only import ReadOnlyDisk, ReadOnlyFile
 from wal.remote.formats import CUT, Cut, LogCut, RemoteDamaged, open_cut
-from wal.remote.uploader import read_manifest
+from wal.remote.read_objects import read_manifest
 from wal.segment import INDEX_SUFFIX, SUFFIX, segment_name
 from wal.store import META
 from wal.store_marker import STORE_FORMAT
@@ -126,11 +126,14 @@ class CopyDisk(ReadOnlyDisk):
                 "; use that version"
             )
         # Node 0 has the catalogue; the others have none.
-        is_empty = META not in self.cut.logs if self.cut.node == 0 else not self.cut.logs
-        if is_empty:
+        if self.cut.is_empty or (self.cut.has_catalogue and META not in self.cut.logs):
             raise StoreError(
                 f"{store.name}/{key}: nothing was copied yet; the server that makes the copy must go on first"
             )
+
+    def has_log(self, folder: str) -> bool:
+        """Return whether the copy has a log, by its folder."""
+        return folder.removeprefix(f"{self.root}/") in self.cut.logs
 
     def parts_of(self, path: str) -> tuple[Part, ...]:
         """Return the objects of a file.  Raises: NoSuchFile; StoreError, RemoteDamaged; ObjectStoreError."""

@@ -28,6 +28,7 @@ from crc32c import crc32c
 from msgspec import Struct
 
 from wal.errors import StoreError
+from wal.remote.places import Share
 from wal.store_marker import StoreIdentity
 
 Content = TypeVar("Content", bound=Struct)
@@ -35,6 +36,10 @@ Content = TypeVar("Content", bound=Struct)
 REMOTE_FORMAT: Final = 1
 JOURNAL_FORMAT: Final = 2
 """The format of a cut that is followed by a journal: an older program would restore without that."""
+WORKERS_FORMAT: Final = 3
+"""The format of a cut of one of several workers, with or without a journal: an older program would take its
+logs for all."""
+FORMATS: Final = (REMOTE_FORMAT, JOURNAL_FORMAT, WORKERS_FORMAT)
 CUT: Final = "cut"
 CUTS: Final = "cuts"
 
@@ -147,6 +152,30 @@ class Cut(Struct, frozen=True, kw_only=True):
     """The number of the node that the directory is of."""
     nodes: int = 1
     """The number of nodes of its cluster."""
+    worker: int = 0
+    """The number of the worker that leads these logs of the directory."""
+    workers: int = 1
+    """The number of workers whose copies make up the directory."""
+
+    @property
+    def share(self) -> Share:
+        """The logs of the directory that are in it."""
+        return Share(self.worker, self.workers)
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """The number of the node or worker that made it, and how many there are, with a copy each."""
+        return (self.node, self.nodes) if self.workers == 1 else (self.worker, self.workers)
+
+    @property
+    def has_catalogue(self) -> bool:
+        """Whether it is that of the node or worker which has the catalogue."""
+        return not self.part[0]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was copied yet; after a round, one that leads no log has a cut without logs."""
+        return not self.logs and (self.has_catalogue or not self.number)
 
     @property
     def identity(self) -> StoreIdentity:
@@ -185,10 +214,10 @@ def seal(content: Cut | Manifest) -> bytes:
 def open_cut(data: bytes, key: str) -> Cut:
     """Return the cut in an object's bytes.  Raises: RemoteDamaged."""
     cut = _opened(data, Cut, key)
-    if cut.format not in (REMOTE_FORMAT, JOURNAL_FORMAT):
+    if cut.format not in FORMATS:
         raise RemoteDamaged(
             f"{key}: written by another version of kawal (format {cut.format}; this one reads "
-            f"{REMOTE_FORMAT} and {JOURNAL_FORMAT}); use that version"
+            f"{', '.join(map(str, FORMATS))}); use that version"
         )
     return cut
 

@@ -7,7 +7,7 @@ after the cut begins with its first byte; slices of another that the cut lacks a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from wal.disk import Disk, File
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
@@ -24,14 +24,22 @@ class JournalReplay:
     """One run over one directory."""
 
     def __init__(
-        self, store: ObjectReads, disk: Disk, *, cluster_id: str, data: str, logs: Collection[str]
+        self,
+        store: ObjectReads,
+        disk: Disk,
+        *,
+        cluster_id: str,
+        data: str,
+        logs: Collection[str],
+        wanted: Callable[[str], bool] = lambda _log: True,
     ) -> None:
-        """Make a run; `logs` are those that the cut has."""
+        """Make a run; `logs` are those that the cut has, of which only the `wanted` ones are written."""
         self._store = store
         self._disk = disk
         self._cluster_id = cluster_id
         self._data = data
         self._begun = set(logs)
+        self._wanted = wanted
         self.end: JournalMark | None = None
         """The first chunk that was not there, after `run`."""
         self.new_logs: list[str] = []
@@ -51,10 +59,10 @@ class JournalReplay:
             self.is_past = until_ms is not None and newest_ms(chunk, where) > until_ms
             if self.is_past:
                 break
-            for log in chunk.header.logs:
+            for log in filter(self._wanted, chunk.header.logs):
                 self._make(log)
             for part, data in chunk.pieces():
-                if part.log not in self._begun and part.position > 0:
+                if not self._wanted(part.log) or (part.log not in self._begun and part.position > 0):
                     continue
                 self._begun.add(part.log)
                 self._make(part.log)

@@ -25,6 +25,7 @@ import msgspec
 from crc32c import crc32c
 
 from wal.backup import Progress
+from wal.backup_manifest import BackupError
 from wal.catalogue import SNAPSHOT_NAMES
 from wal.checkpoint import CHECKPOINT_NAMES
 from wal.disk import Disk, NoSuchFile
@@ -42,7 +43,7 @@ from wal.remote.formats import (
 )
 from wal.remote.journal_replay import JournalReplay
 from wal.remote.journal_scan import fence
-from wal.remote.uploader import read_manifest
+from wal.remote.read_objects import read_manifest
 from wal.segment import ANOTHER_HISTORY, INDEX_SUFFIX, SUFFIX, segment_name
 from wal.store import LOCK, META, VNODE_PREFIX, lock_directory, make_directories, vnodes_in
 from wal.store_marker import MARKER, write_marker
@@ -56,6 +57,16 @@ STANDBY_TEMPORARY: Final = "standby.tmp"
 PIECE_BYTES: Final = 8 << 20
 SWAPS_MAX: Final = 20
 """Tries to set the cut, while the other server goes on setting it."""
+
+
+def refuse_workers(cut: Cut, name: str) -> None:
+    """Check that a cut is that of one process, whose place can be taken.  Raises: BackupError."""
+    if cut.workers > 1:
+        raise BackupError(
+            f"{name}: the copy is that of worker {cut.worker} of {cut.workers}, and a standby follows one"
+            " process: make a directory of all copies with 'kawal restore'; to have standbys, serve with one"
+            " worker, or with several nodes that have directories of their own (kawal.cluster.nodes)"
+        )
 
 
 class Part(NamedTuple):
@@ -141,7 +152,9 @@ class Mirror:
             found = self._store.read(key)
         except NoSuchObject as error:
             raise RemoteDamaged(f"{self._store.name}/{key}: there is no copy of this cluster") from error
-        return open_cut(found.data, f"{self._store.name}/{key}"), found.etag
+        cut = open_cut(found.data, f"{self._store.name}/{key}")
+        refuse_workers(cut, self._store.name)
+        return cut, found.etag
 
     def _files_of(self, name: str, log: LogCut) -> dict[str, tuple[Part, ...]]:
         """Return the files of a log, and the objects with their bytes."""

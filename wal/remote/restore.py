@@ -10,46 +10,40 @@ As long as the marker is missing no server starts there.  A server that is still
 it then removes from the store is kept for a while after the cut that led to it, and a restore that comes too
 late for an object says so.
 
-All logs are at one moment, so no committed offset lies beyond its records.  What was acknowledged after the
-moment is not there: streams begin another leader epoch at the first start (wal.log), as their next offsets
-are given out again.
+All logs of a copy are at one moment, so no committed offset lies beyond its records.  What was acknowledged
+after the moment is not there: streams begin another leader epoch at the first start (wal.log), as their next
+offsets are given out again.
+
+Of workers each has made a copy, at a moment of its own, and all of them make up the directory.  The catalogue
+is that of worker 0, and says which logs there are:
+
+    a log that it knows and no copy has       made since that copy: an empty one
+    a log that it does not know               made after the catalogue's moment, or dropped before: left out
+    a stream without a topic                  stays, as after any loss of the catalogue (`kawal wal orphans`)
+    an offset beyond its records              as after any restore: consumers learn of it by the leader epoch
+
+With durability `remote` the journals go up to what was acknowledged, and what a worker has seen of another
+was in that one's journal before: the copies fit each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-
-from crc32c import crc32c
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 
 from wal.backup import Progress
+from wal.backup_catalogue import catalogue_records
 from wal.backup_manifest import BackupError
 from wal.backup_pieces import no_room
-from wal.catalogue import SNAPSHOT_NAMES
-from wal.checkpoint import CHECKPOINT_NAMES
 from wal.disk import Disk
+from wal.errors import StoreError
 from wal.inspect import SegmentReport, verify_log
-from wal.objects import NoSuchObject, ObjectStore
-from wal.remote.formats import (
-    CUT,
-    CUTS,
-    Cut,
-    JournalMark,
-    LogCut,
-    RemoteDamaged,
-    RemoteSegment,
-    lost_cut,
-    open_cut,
-    time_of,
-)
-from wal.remote.journal_replay import JournalReplay
-from wal.remote.uploader import read_manifest
-from wal.segment import ANOTHER_HISTORY, INDEX_SUFFIX, SUFFIX, segment_name
+from wal.objects import ObjectStore
+from wal.remote.formats import CUT, Cut, RemoteDamaged
+from wal.remote.places import Share
+from wal.remote.restored_copy import RestoredCopy
+from wal.segment import ANOTHER_HISTORY
 from wal.store import META, make_directories
-from wal.store_marker import STORE_FORMAT, write_marker
-
-PIECE_BYTES = 8 << 20
-"""The bytes read at once: what a restore holds in memory."""
+from wal.store_marker import write_marker
 
 
 def clusters_in(store: ObjectStore) -> list[str]:
@@ -61,189 +55,151 @@ def clusters_in(store: ObjectStore) -> list[str]:
     return sorted({found[0] for found in levels if len(found) > 1 and found[1] in (CUT, META)})
 
 
-def _past_cut(store: ObjectStore, cluster_id: str, at_ms: int) -> str:
-    """Return the key of the newest past cut up to a moment.  Raises: BackupError; ObjectStoreError."""
-    folder = f"{cluster_id}/{CUTS}/"
-    kept = sorted(key for key, _ in store.list(folder))
-    times = [(time_of(key.removeprefix(f"{cluster_id}/")), key) for key in kept]
-    found = [key for time_ms, key in times if time_ms is not None and time_ms <= at_ms]
-    if not found:
-        oldest = next((time_ms for time_ms, _ in times if time_ms is not None), None)
-        since = "none is" if oldest is None else f"the oldest one is of {_utc(oldest)}"
-        raise BackupError(
-            f"{store.name}/{folder}: no cut of {_utc(at_ms)} or before is kept, {since}; a server keeps them "
-            "for kawal.remote.history.ms"
-        )
-    return found[-1]
-
-
-def _utc(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
 class RemoteRestore:
     """One run; `run` works step by step, and yields after each."""
 
     def __init__(
-        self, store: ObjectStore, disk: Disk, *, cluster_id: str, data: str, at_ms: int | None = None
+        self,
+        store: ObjectStore,
+        disk: Disk,
+        *,
+        cluster_id: str,
+        data: str,
+        at_ms: int | None = None,
+        place_of: Callable[[int], ObjectStore] | None = None,
+        vnodes_of: Callable[[list[bytes]], Iterable[str]] | None = None,
     ) -> None:
         """Read the cut, or the newest one that was kept up to `at_ms`: the journal ends there, too.
 
+        If it is of one of several workers, those of the others are read as well: `place_of` returns the place
+        of a worker by its number, and `vnodes_of` the folders of the logs, `DATABASE/vnode-N`, that a start
+        with these records of the catalogue opens.
         Raises: BackupError, RemoteDamaged; ObjectStoreError.
         """
-        self._store = store
         self._disk = disk
         self._cluster_id = cluster_id
         self._data = data
         self._at_ms = at_ms
+        self._vnodes_of = vnodes_of
         self._done_bytes = 0
         self._total_bytes = 0
         self.journal_bytes = 0
         """Bytes that were acknowledged after the cut, with durability `remote`."""
-        key = f"{cluster_id}/{CUT}"
-        self.cut: Cut = self._newest_cut()
-        self._is_newest = at_ms is None or at_ms >= self.cut.time_ms
-        if not self._is_newest:
-            assert at_ms is not None
-            key = _past_cut(store, cluster_id, at_ms)
-            self.cut = open_cut(store.read(key).data, f"{store.name}/{key}")
-        if self.cut.store_format > STORE_FORMAT:
+        self.left_out: list[str] = []
+        """The logs in the copies of other workers that the catalogue does not know."""
+        self._first = RestoredCopy(store, disk, cluster_id=cluster_id, data=data, at_ms=at_ms)
+        self.cut: Cut = self._first.cut
+        if self.cut.worker:
             raise BackupError(
-                f"{store.name}/{key}: made by a later version of kawal (data format "
-                f"{self.cut.store_format}); use that version"
+                f"{store.name}: the copy of worker {self.cut.worker} of {self.cut.workers}, which is a part"
+                " of a directory: give the place of all of them, kawal.remote.store as the server has it"
             )
-        missing = {name: log.segments_missing for name, log in self.cut.logs.items() if log.segments_missing}
-        if missing or not self.cut.logs:
-            left = ", ".join(f"{count} of {name}" for name, count in list(missing.items())[:5])
+        self._others: list[RestoredCopy] = []
+        if self.cut.workers > 1:
+            assert place_of is not None
+            assert vnodes_of is not None
+            self._others += [self._copy_of(place_of(number), number) for number in range(1, self.cut.workers)]
+
+    def _copy_of(self, store: ObjectStore, number: int) -> RestoredCopy:
+        """Return the copy of another worker.  Raises: as `__init__`."""
+        count = self.cut.workers
+        needed = f"the copies of all {count} workers are needed, and that of worker {number} cannot be used"
+        try:
+            copy = RestoredCopy(
+                store, self._disk, cluster_id=self._cluster_id, data=self._data, at_ms=self._at_ms
+            )
+            self._check(store, copy.cut, number)
+        except StoreError as error:
+            raise BackupError(f"{needed}: {error}") from error
+        return copy
+
+    def _check(self, store: ObjectStore, cut: Cut, number: int) -> None:
+        """Check that a cut is that of a worker of the same directory.  Raises: BackupError."""
+        if cut.share != Share(number, self.cut.workers):
             raise BackupError(
-                f"{store.name}/{key}: the copy is not complete yet: {left or 'all'} segments were still to be"
-                " uploaded; the server that makes it must go on first"
+                f"{store.name}/{self._cluster_id} is the copy of worker {cut.worker} of {cut.workers}"
             )
+        if cut.secret != self.cut.secret:
+            raise BackupError(f"{store.name}/{self._cluster_id} is the copy of another directory")
 
     @property
     def size_bytes(self) -> int:
         """The bytes that were found, once `run` has begun to copy."""
         return self._total_bytes
 
+    @property
+    def log_count(self) -> int:
+        """The number of logs in the cuts of all copies."""
+        return sum(len(copy.cut.logs) for copy in (self._first, *self._others))
+
     def run(self) -> Iterator[Progress]:
         """Restore.  Raises: BackupError when the target is not empty; RemoteDamaged; errors of both sides."""
-        disk, data, logs = self._disk, self._data, self.cut.logs
+        disk, data = self._disk, self._data
         if disk.exists(data) and (names := disk.list(data)):
             raise BackupError(
                 f"{data}: not empty ({names[0]!r} is in it); restore to a new or empty directory"
             )
-        segments = {name: self._segments_of(name, log) for name, log in logs.items()}
-        self._total_bytes = sum(
-            sum(segment.size_bytes + segment.index_bytes for segment in segments[name])
-            + sum(chunk.size_bytes for chunk in log.chunks)
-            for name, log in logs.items()
-        )
+        self._total_bytes = sum(copy.measure() for copy in (self._first, *self._others))
         make_directories(disk, data)
         free = disk.free_bytes(data)
         if free < self._total_bytes:
             raise no_room("restore to", data, self._total_bytes, free)
-        databases = sorted({name.rpartition("/")[0] for name in logs} - {""})
+        # Databases first: with a folder for the catalogue alone it would look like the start of a new one.
+        for name in sorted(self.cut.logs.keys() - {META}):
+            self._make(name)
         # A node that follows another one's catalogue has no log there, but marks.
-        for folder in (*databases, *dict.fromkeys((*logs, META))):
-            disk.make_directory(f"{data}/{folder}")
-        for name, log in logs.items():
-            yield from self._restore_log(name, log, segments[name])
-        replayed = JournalReplay(self._store, disk, cluster_id=self._cluster_id, data=data, logs=logs)
-        if self.cut.journal is not None and self._is_newest:
-            yield from self._replay(replayed, self.cut.journal)
-        folders = [*logs, *replayed.new_logs]
-        databases = sorted({name.rpartition("/")[0] for name in folders} - {""})
+        self._make(META)
+        folders = dict.fromkeys((yield from self._copy(self._first, None)))
+        if self._others:
+            assert self._vnodes_of is not None
+            known = set(self._vnodes_of(catalogue_records(disk, f"{data}/{META}")))
+            for copy in self._others:
+                folders |= dict.fromkeys((yield from self._copy(copy, known)))
+            folders |= dict.fromkeys(self._make_empty(sorted(known - folders.keys())))
         yield from self._verify(folders)
+        databases = sorted({name.rpartition("/")[0] for name in folders} - {""})
         for folder in (*dict.fromkeys((*folders, META)), *databases, ""):
             disk.sync_directory(f"{data}/{folder}".rstrip("/"))
         write_marker(disk, data, self.cut.identity)
 
-    def _segments_of(self, name: str, log: LogCut) -> tuple[RemoteSegment, ...]:
-        if log.manifest is None:
-            return ()
-        return read_manifest(self._store, f"{self._cluster_id}/{name}", log).segments
+    def _copy(
+        self, copy: RestoredCopy, known: Collection[str] | None
+    ) -> Generator[Progress, None, list[str]]:
+        """Write the known logs of a copy, of which None means all; return their folders."""
+        folders = [name for name in copy.cut.logs if known is None or name in known]
+        for name in copy.cut.logs.keys() - set(folders):
+            self.left_out.append(name)
+            self._total_bytes -= copy.size_of(name)
+        for name in folders:
+            self._make(name)
+            yield from self._progress(copy.write_log(name))
+        before = self._done_bytes
+        yield from self._progress(copy.replay(lambda name: known is None or name in known))
+        self.journal_bytes += self._done_bytes - before
+        return [*folders, *copy.new_logs]
 
-    def _restore_log(self, name: str, log: LogCut, segments: tuple[RemoteSegment, ...]) -> Iterator[Progress]:
-        key = f"{self._cluster_id}/{name}"
-        for segment in segments:
-            stem = segment_name(segment.base_version).removesuffix(SUFFIX)
-            parts = [(f"{key}/{segment.stem}{SUFFIX}", 0, segment.size_bytes, segment.crc)]
-            yield from self._write(name, stem + SUFFIX, parts)
-            if segment.index_bytes:
-                parts = [(f"{key}/{segment.stem}{INDEX_SUFFIX}", 0, segment.index_bytes, segment.index_crc)]
-                yield from self._write(name, stem + INDEX_SUFFIX, parts)
-        chunks = [
-            (f"{key}/{chunk.name}", chunk.position, chunk.size_bytes, chunk.crc) for chunk in log.chunks
-        ]
-        if chunks:
-            yield from self._write(name, segment_name(log.base_version), chunks)
-        for file, found in ((CHECKPOINT_NAMES[0], log.checkpoint), (SNAPSHOT_NAMES[0], log.snapshot)):
-            if found is not None:
-                yield from self._write(name, file, [(f"{key}/{found.name}", 0, found.size_bytes, found.crc)])
-        if name != META:
-            yield from self._write(name, ANOTHER_HISTORY, [])
-
-    def _write(self, log: str, name: str, parts: list[tuple[str, int, int, int]]) -> Iterator[Progress]:
-        """Make a file of objects, each with its position in the file, its size and its CRC."""
-        file = self._disk.open(f"{self._data}/{log}/{name}", create=True, exclusive=True)
-        try:
-            for key, position, size_bytes, crc in parts:
-                found = 0
-                for start in range(0, size_bytes, PIECE_BYTES):
-                    piece = self._read(key, start, min(PIECE_BYTES, size_bytes - start))
-                    file.write_at(position + start, [piece])
-                    found = crc32c(piece, found)
-                    self._done_bytes += len(piece)
-                    yield Progress("copying", self._done_bytes, max(self._total_bytes, self._done_bytes))
-                if found != crc:
-                    raise RemoteDamaged(
-                        f"{self._store.name}/{key}: the object is damaged: its checksum is {found:#010x},"
-                        f" and what names it says {crc:#010x}"
-                    )
-            file.sync()
-        finally:
-            file.close()
-
-    def _read(self, key: str, start: int, size_bytes: int) -> bytes:
-        try:
-            piece = self._store.read_range(key, start, size_bytes)
-        except NoSuchObject as error:
-            raise RemoteDamaged(
-                f"{self._store.name}/{key}: the object is missing; if a server still uploads there, it was "
-                "replaced meanwhile: begin the restore again"
-            ) from error
-        if len(piece) != size_bytes:
-            raise RemoteDamaged(
-                f"{self._store.name}/{key}: the object ends at byte {start + len(piece)}, and what names it "
-                f"says that it has at least {start + size_bytes}"
-            )
-        return piece
-
-    def _replay(self, replayed: JournalReplay, since: JournalMark) -> Iterator[Progress]:
-        for size_bytes in replayed.run(since, epoch=self.cut.epoch, until_ms=self._at_ms):
+    def _progress(self, written: Iterable[int]) -> Iterator[Progress]:
+        for size_bytes in written:
             self._done_bytes += size_bytes
-            self.journal_bytes += size_bytes
             self._total_bytes = max(self._total_bytes, self._done_bytes)
             yield Progress("copying", self._done_bytes, self._total_bytes)
-        if replayed.is_past:
-            return  # all that lies before the moment was there
-        newest = self._newest_cut().journal
-        if newest is not None and replayed.end is not None and newest > replayed.end:
-            raise RemoteDamaged(
-                f"{self._store.name}/{self._cluster_id}: a server went on writing, and chunks of the journal"
-                " that a newer cut has are gone: begin the restore again"
-            )
 
-    def _newest_cut(self) -> Cut:
-        """Return the cut that is there now.  Raises: BackupError, RemoteDamaged; ObjectStoreError."""
-        key = f"{self._cluster_id}/{CUT}"
-        try:
-            return open_cut(self._store.read(key).data, f"{self._store.name}/{key}")
-        except NoSuchObject as error:
-            if next(self._store.list(f"{self._cluster_id}/"), None) is not None:
-                raise lost_cut(f"{self._store.name}/{self._cluster_id}") from error
-            text = f"{self._store.name}: no copy of a cluster {self._cluster_id!r} is there"
-            raise BackupError(text) from error
+    def _make(self, log: str) -> None:
+        """Make the folder of a log, and that of its database."""
+        database = log.rpartition("/")[0]
+        for folder in (database, log):
+            if folder:
+                self._disk.make_directory(f"{self._data}/{folder}")
+
+    def _make_empty(self, logs: list[str]) -> list[str]:
+        """Make logs of which no copy has anything; return them.
+
+        Offsets may have been given out in them since: streams begin another leader epoch here, too.
+        """
+        for name in logs:
+            self._make(name)
+            self._disk.open(f"{self._data}/{name}/{ANOTHER_HISTORY}", create=True).close()
+        return logs
 
     def _verify(self, logs: Iterable[str]) -> Iterator[Progress]:
         done = 0

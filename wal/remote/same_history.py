@@ -16,10 +16,11 @@ from crc32c import crc32c
 
 from wal.backup_pieces import measured
 from wal.disk import Disk, File, NoSuchFile
-from wal.errors import StoreError
+from wal.errors import OtherWorkers, StoreError
 from wal.format import FIRST_FRAME_POSITION, decode_segment_start
 from wal.log_view import LogView
-from wal.remote.formats import LogCut, Manifest
+from wal.remote.formats import Cut, LogCut, Manifest
+from wal.remote.places import Share, workers_text
 from wal.segment import segment_name
 
 PIECE_BYTES = 8 << 20
@@ -27,6 +28,26 @@ PIECE_BYTES = 8 << 20
 
 class RemoteAhead(StoreError):
     """The copy has what the data directory does not: it must not be replaced."""
+
+
+def refuse_other_workers(cut: Cut, share: Share, *, copy: str) -> None:
+    """Check that a copy is that of the worker which is to keep it.  Raises: OtherWorkers.
+
+    Which worker has a log follows from their number: with another one, the copies of all would not have all
+    logs, or some of them twice, each at another moment.
+    """
+    if cut.share == share:
+        return
+    if cut.workers == share.workers:
+        raise OtherWorkers(
+            f"{copy} is the copy of worker {cut.worker}, and this is worker {share.number}: give"
+            " kawal.remote.store the place of all copies; this one was left as it is"
+        )
+    raise OtherWorkers(
+        f"{copy} is a copy by {workers_text(cut.workers)}, and this server has {workers_text(share.workers)}"
+        f" (kawal.workers): the copy was left as it is; start with --workers {cut.workers}, or give"
+        " kawal.remote.store another place"
+    )
 
 
 Part = tuple[int, int, int]

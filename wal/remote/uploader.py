@@ -19,7 +19,7 @@ the last moment that was whole.  Only the first copy of data that exists is made
 
 The cut never goes back: a data directory that is older than the copy, as after an old disk was put back, or
 that has another history, is refused with a sentence (`wal.remote.same_history`). The copy stays as it is, and
-the process that keeps it goes on.
+the process that keeps it goes on.  So is one that is served by another number of workers than the copy is of.
 """
 
 from __future__ import annotations
@@ -29,29 +29,27 @@ from typing import Final, NamedTuple
 
 from wal.disk import Disk
 from wal.log_view import LogView
-from wal.objects import Fenced, NoSuchObject, ObjectReads, ObjectStore, ObjectStoreError, put_once, swap
+from wal.objects import Fenced, ObjectReads, ObjectStore, ObjectStoreError, put_once, swap
 from wal.remote.formats import (
     CUT,
     CUTS,
     JOURNAL_FORMAT,
     REMOTE_FORMAT,
+    WORKERS_FORMAT,
     Cut,
     JournalMark,
     LogCut,
-    Manifest,
-    RemoteDamaged,
-    check_bytes,
     lost_cut,
-    open_cut,
-    open_manifest,
     past_cut_name,
     seal,
 )
 from wal.remote.heartbeat import HEARTBEAT
 from wal.remote.log_upload import Budget, LogUpload
 from wal.remote.older_journals import OlderJournals
+from wal.remote.places import ALL, Share
 from wal.remote.proof import ProofReads, Proofs
-from wal.remote.same_history import refuse_another_history
+from wal.remote.read_objects import read_cut, read_manifest
+from wal.remote.same_history import refuse_another_history, refuse_other_workers
 from wal.remote_record import RemoteRecord
 from wal.segment import INDEX_SUFFIX, SUFFIX
 from wal.store_marker import STORE_FORMAT, StoreIdentity, raise_format
@@ -82,15 +80,20 @@ class Uploader:
         incarnation: str,
         delete_delay_ms: int,
         history_ms: int = 0,
+        share: Share = ALL,
+        first: ObjectReads | None = None,
     ) -> None:
         """`path` is the data directory; `incarnation` is unlike that of any other process.
 
-        For `history_ms` past cuts are kept, one a minute; 0: none.
+        For `history_ms` past cuts are kept, one a minute; 0: none.  `share` says which logs of the directory
+        are copied; `first` is the place of worker 0, where that is another one.
         """
         self._store = store
         self._disk = disk
         self._path = path
         self._identity = identity
+        self._share = share
+        self._first = first
         self._incarnation = incarnation
         self._restore_ms = delete_delay_ms
         self._delete_delay_ms = max(delete_delay_ms, history_ms)
@@ -127,10 +130,12 @@ class Uploader:
     def take_over(self, views: Mapping[str, LogView], now_ms: int) -> None:
         """Read what is there, and fence the process that kept it, unless the copy must not be replaced.
 
-        Raises: RemoteAhead and RemoteDamaged, and nothing is changed; ObjectStoreError; DiskError.
+        Raises: OtherWorkers, RemoteAhead and RemoteDamaged, and nothing is changed; ObjectStoreError;
+        DiskError.
         """
         self._look_at(views)
         found, self._etag = self._read_cut()
+        self._refuse_other_workers(found)
         epoch, number, logs, journal = 1, 0, dict[str, LogCut](), None
         if found is not None:
             epoch = found.epoch + (found.incarnation != self._incarnation)
@@ -153,12 +158,19 @@ class Uploader:
 
     def _read_cut(self) -> tuple[Cut | None, str | None]:
         """Return the cut in the store and its etag, None for each when there is none."""
-        key = f"{self._prefix}/{CUT}"
-        try:
-            found = self._store.read(key)
-        except NoSuchObject:
-            return None, None
-        return open_cut(found.data, f"{self._store.name}/{key}"), found.etag
+        return read_cut(self._store, self._prefix)
+
+    def _refuse_other_workers(self, found: Cut | None) -> None:
+        """Check that the copy, or that of worker 0 where there is none yet, is of as many workers.
+
+        Raises: OtherWorkers; RemoteDamaged; ObjectStoreError.
+        """
+        name, share = self._store.name, self._share
+        if found is None and self._first is not None:
+            name, share = self._first.name, Share(0, share.workers)
+            found, _ = read_cut(self._first, self._prefix)
+        if found is not None:
+            refuse_other_workers(found, share, copy=f"{name}/{self._prefix}")
 
     def _open_log(
         self, name: str, epoch: int, log: LogCut | None = None, view: LogView | None = None
@@ -201,7 +213,7 @@ class Uploader:
             before = journal = self._cut.journal
             if not missing:
                 journal = JournalMark(self._cut.epoch, chunk) if chunk is not None else None
-            if (logs, journal) != (self._cut.logs, before):
+            if (logs, journal) != (self._cut.logs, before) or self._cut.is_empty:
                 self._set_cut(self._new_cut(self._cut.epoch, self._cut.number + 1, now_ms, logs, journal))
                 self._useless_chunks += [(now_ms, key) for key in self._older.useless_keys(before, journal)]
             self.named = {name: log.bases for name, log in self._logs.items()}
@@ -232,8 +244,9 @@ class Uploader:
     def _new_cut(
         self, epoch: int, number: int, now_ms: int, logs: Mapping[str, LogCut], journal: JournalMark | None
     ) -> Cut:
+        plain = REMOTE_FORMAT if journal is None else JOURNAL_FORMAT
         return Cut(
-            format=REMOTE_FORMAT if journal is None else JOURNAL_FORMAT,
+            format=plain if self._share.workers == 1 else WORKERS_FORMAT,
             store_format=STORE_FORMAT,
             cluster_id=self._identity.cluster_id,
             node_id=self._identity.node_id,
@@ -246,6 +259,8 @@ class Uploader:
             journal=journal,
             node=self._identity.node,
             nodes=self._identity.nodes,
+            worker=self._share.number,
+            workers=self._share.workers,
         )
 
     def _set_cut(self, cut: Cut) -> None:
@@ -304,7 +319,8 @@ class Uploader:
             if reads.are_over:
                 break
         if any(proofs.values()):
-            raise_format(self._disk, self._path, self._identity)
+            worker, workers = self._share
+            raise_format(self._disk, self._path, self._identity, worker=worker, workers=workers)
         return Proofs(proofs, reads.error, reads.read_bytes)
 
     # --- what is not needed any more -------------------------------------------------------------------
@@ -373,15 +389,3 @@ class Uploader:
         self._graveyard += [(now_ms, key) for key in orphans if (now_ms, key) not in past]
         self.is_swept = True
         return orphans
-
-
-def read_manifest(store: ObjectReads, log_key: str, log: LogCut) -> Manifest:
-    """Return a log's manifest.  Raises: RemoteDamaged; ObjectStoreError."""
-    assert log.manifest is not None
-    key = f"{log_key}/{log.manifest.name}"
-    try:
-        data = store.read(key).data
-    except NoSuchObject as error:
-        raise RemoteDamaged(f"{store.name}/{key}: the object is missing") from error
-    check_bytes(data, f"{store.name}/{key}", size_bytes=log.manifest.size_bytes, crc=log.manifest.crc)
-    return open_manifest(data, f"{store.name}/{key}")

@@ -11,8 +11,9 @@ from wal.log import VnodeLog
 from wal.log_view import LogView
 from wal.memory_disk import MemoryDisk
 from wal.memory_objects import MemoryObjects
+from wal.remote.read_objects import read_manifest
 from wal.remote.restore import RemoteRestore
-from wal.remote.uploader import RoundReport, Uploader, read_manifest
+from wal.remote.uploader import RoundReport, Uploader
 from wal.remote_record import RemoteRecord
 from wal.segment import FileRange, base_version_of, segment_name
 from wal.store import Store

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wal.remote.copies import Node
+from tests.wal.remote.workers import workers_over
+from wal.memory_objects import MemoryObjects
 from wal.remote.formats import (
+    FORMATS,
     Chunk,
     Cut,
     LogCut,
@@ -19,6 +24,7 @@ from wal.remote.formats import (
     open_manifest,
     seal,
 )
+from wal.remote.places import ALL, Share
 
 U64 = st.integers(0, 2**64 - 1)
 U32 = st.integers(0, 2**32 - 1)
@@ -76,17 +82,50 @@ def test_every_flipped_bit_of_a_manifest_is_found() -> None:
             assert found == open_manifest(data, "k"), "only a change that means the same may pass"
 
 
-def test_a_cut_of_another_format_is_not_guessed_at() -> None:
-    cut = Cut(
-        format=3, store_format=3, cluster_id="c", node_id=1, secret="", epoch=1, incarnation="", number=0,
-        time_ms=0, logs={},
-    )  # fmt: skip
-    with pytest.raises(RemoteDamaged, match=r"another version of kawal \(format 3"):
-        open_cut(seal(cut), "k")
-
-
 def test_bytes_are_compared_by_size_and_checksum() -> None:
     check_bytes(b"123456789", "k", size_bytes=9, crc=0xE3069283)
     for data in (b"12345678", b"123456780"):
         with pytest.raises(RemoteDamaged, match=r"k: the object is damaged: it has \d bytes"):
             check_bytes(data, "k", size_bytes=9, crc=0xE3069283)
+
+
+def cut_of(**values: object) -> Cut:
+    from msgspec.structs import replace
+
+    node = Node(MemoryObjects())
+    node.round()
+    assert node.uploader.cut is not None
+    return replace(node.uploader.cut, **values)
+
+
+def test_a_cut_of_a_later_format_is_refused_with_those_that_are_read() -> None:
+    for number in FORMATS:
+        open_cut(seal(cut_of(format=number)), "k")
+    with pytest.raises(RemoteDamaged, match=r"k: .*\(format 4; this one reads 1, 2, 3\); use that version"):
+        open_cut(seal(cut_of(format=4)), "k")
+
+
+def test_a_cut_says_which_part_of_its_cluster_it_is() -> None:
+    assert (cut_of().part, cut_of().share, cut_of().has_catalogue) == ((0, 1), ALL, True)
+    node = cut_of(node=2, nodes=3)
+    assert (node.part, node.share, node.has_catalogue) == ((2, 3), ALL, False)
+    worker = cut_of(worker=1, workers=2)
+    assert (worker.part, worker.share, worker.has_catalogue) == ((1, 2), Share(1, 2), False)
+
+
+def test_a_cut_of_one_process_is_read_by_older_programs_and_says_nothing_of_workers_to_them() -> None:
+    """A cut that was written before there was a number of workers is that of one."""
+    data = seal(cut_of())
+    assert open_cut(data, "k").workers == 1
+    older = {key: value for key, value in msgspec.json.decode(data)["content"].items() if "worker" not in key}
+    assert msgspec.json.decode(msgspec.json.encode(older), type=Cut).share == ALL
+
+
+def test_only_a_cut_without_a_round_is_empty_of_one_that_leads_no_log() -> None:
+    first, _, third = workers_over(MemoryObjects(), count=3, vnodes=2)
+    for worker, then in ((first, False), (third, False)):
+        worker.uploader.take_over(worker.views(), 0)
+        assert worker.uploader.cut is not None
+        assert worker.uploader.cut.is_empty
+        worker.round()
+        assert worker.uploader.cut.is_empty is then

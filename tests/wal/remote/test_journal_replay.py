@@ -17,6 +17,7 @@ from wal.memory_image import DROP_ALL
 from wal.remote.formats import RemoteDamaged
 from wal.remote.journal_format import journal_key
 from wal.remote.restore import RemoteRestore
+from wal.remote.restored_copy import RestoredCopy
 from wal.segment import segment_name
 from wal.store import META
 from wal.store_marker import MARKER
@@ -42,6 +43,24 @@ def test_what_was_stored_after_the_cut_comes_back() -> None:
         assert found == writer.disk.contents(path)[: len(found)]
     assert bodies(log_of(disk.crash(DROP_ALL))) == [b"%d" % number for number in range(5)]
     assert bodies(log_of(disk.crash(DROP_ALL), SECOND)) == [b"s%d" % number for number in range(5)]
+
+
+def test_a_log_that_is_not_wanted_is_not_made_by_what_the_journal_has_of_it() -> None:
+    writer = opened()
+    for number in range(3):
+        writer.write(b"%d" % number)
+        writer.write(b"s%d" % number, SECOND)
+        writer.send()
+    disk = MemoryDisk()
+    copy = RestoredCopy(writer.objects, disk, cluster_id="cluster", data="data", at_ms=None)
+    copy.measure()
+    for folder in ("data", f"data/{META}", "data/default", f"data/{FIRST}"):
+        disk.make_directory(folder)
+    for name in (META, FIRST):
+        list(copy.write_log(name))
+    assert sum(copy.replay(lambda name: name != SECOND)) > 0
+    assert disk.list("data/default") == [FIRST.rpartition("/")[2]]
+    assert copy.new_logs == []
 
 
 def test_segments_that_were_begun_and_closed_after_the_cut_come_back() -> None:

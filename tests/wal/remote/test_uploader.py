@@ -16,8 +16,9 @@ from wal.objects import Fenced, StoreAway
 from wal.remote.formats import CUT, LogCut, Manifest, RemoteDamaged, open_cut
 from wal.remote.heartbeat import Heart, Places
 from wal.remote.log_upload import LocalDamage
+from wal.remote.read_objects import read_manifest
 from wal.remote.same_history import RemoteAhead, refuse_another_history
-from wal.remote.uploader import Uploader, read_manifest
+from wal.remote.uploader import Uploader
 from wal.stream import epoch_after_loss
 
 SMALL, LARGE = b"x" * 100, b"y" * 20_000
