@@ -13,6 +13,7 @@ from broker.catalogue.catalogue_records import (
     DatabaseCreated,
     DirectoryRemoved,
     ScramCredentials,
+    StreamIdsUsed,
     decode_record,
     encode_record,
 )
@@ -36,6 +37,7 @@ from wal.log import VnodeLog
 from wal.options import LogOptions
 from wal.store import DATABASE_PREFIX, VNODE_PREFIX, Store
 from wal.store_marker import STORE_FORMAT, StoreIdentity
+from wal.tiered_workers import refuse_other_workers
 
 if TYPE_CHECKING:
     from random import Random
@@ -120,6 +122,7 @@ def _open_store(
 ) -> Store:
     """Open the directory as its owner, or beside the controller, which is the owner then."""
     path = config.log_dirs
+    refuse_other_workers(disk, path, 1 if nodes.has_own_directory else nodes.count)
     if not nodes.is_controller and not nodes.has_own_directory:
         return Store.follow(disk, path, records=records or [], now_ms=now_ms, options=options)
     store = Store.open(
@@ -156,6 +159,12 @@ def _prepare_catalogue(store: Store, catalogue: Catalogue, config: Config, nodes
     if DEFAULT_DATABASE not in catalogue.databases:
         _refuse_to_lose(store)
         _create_default_database(store, catalogue, config, nodes, now_ms)
+    if not nodes.has_own_directory:
+        from broker.storage.restored_streams import first_free_stream  # for workers alone
+
+        next_id = first_free_stream(store, nodes.leads)
+        if next_id > catalogue.next_stream:
+            _record(store, catalogue, [StreamIdsUsed(next_id=next_id)], now_ms)
 
 
 def _new_identity(config: Config, nodes: Nodes, random: Random) -> StoreIdentity:

@@ -38,9 +38,10 @@ REMOTE_KEYS = (
         ConfigType.STRING,
         None,
         "Object store to which all logs are copied while they grow, `s3://BUCKET/PREFIX`; `kawal restore` "
-        "makes a data directory from the copy.  It needs `kawal[remote]`, and takes credentials from the "
-        "variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from what the machine "
-        "is given.",
+        "makes a data directory from the copy.  Each worker copies the logs that it leads: with another "
+        "number of workers the copy needs another place.  It needs `kawal[remote]`, and takes credentials "
+        "from the variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from what the "
+        "machine is given.",
         check=url_problem,
     ),
     Key(
@@ -80,7 +81,7 @@ REMOTE_KEYS = (
         ConfigType.INT,
         0,
         "How often the server says in the object store that it is alive, with one request, so that `kawal "
-        "standby` on another machine can take its place; 0: never.",
+        "standby` on another machine can take its place; 0: never.  It needs one worker, kawal.workers=1.",
         minimum=0,
         maximum=3_600_000,
         unit="ms",
@@ -100,7 +101,7 @@ REMOTE_KEYS = (
         ConfigType.LONG,
         64 << 20,
         "Memory for what is read back from the object store, of topics with remote.storage.enable: blocks of "
-        "4 MiB that all readers share.",
+        "4 MiB that all readers share; workers have a part each, 16 MiB at least.",
         minimum=16 << 20,
         unit="bytes",
     ),

@@ -28,7 +28,8 @@ class Refusal(NamedTuple):
 _RECORDS: Final = "a node does not know the records that a member has at other nodes"
 
 WORKERS: Final = {
-    "kawal.remote.store": "the copy in an object store is made by one process",
+    "kawal.remote.heartbeat.ms": "a standby follows one process, and takes its place; several nodes with "
+    "data directories of their own (kawal.cluster.nodes) have a standby each",
 }
 """Settings of the server that workers of one directory do not have; it does not start with them."""
 

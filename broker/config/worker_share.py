@@ -32,6 +32,9 @@ DIVIDED: Final = (
     "kawal.share.states.max.bytes",
     "kawal.share.ranges.max.bytes",
     "kawal.fetch.session.cache.bytes",
+    "kawal.remote.cache.bytes",
+    "remote.log.manager.copy.max.bytes.per.second",
+    "remote.log.manager.fetch.max.bytes.per.second",
     "max.incremental.fetch.session.cache.slots",
     "queued.max.request.bytes",
     "kawal.queued.max.response.bytes",
@@ -42,6 +45,9 @@ DIVIDED: Final = (
 )
 """Keys whose values are shared by all workers, besides `max.connections.per.ip.overrides`, and the limits of
 single listeners."""
+
+NO_LIMIT: Final = (INT_MAX, 2**63 - 1)
+"""Values that stand for none."""
 
 
 def of_worker(config: Config, number: int, count: int) -> Config:
@@ -65,7 +71,7 @@ def of_worker(config: Config, number: int, count: int) -> Config:
 def share_of(limit: Value, count: int) -> int:
     """Return the part of a limit that one of `count` workers has; no limit stays none."""
     assert isinstance(limit, int)
-    return limit if limit < 0 or limit == INT_MAX else -(-limit // count)
+    return limit if limit < 0 or limit in NO_LIMIT else -(-limit // count)
 
 
 def _is_shared(name: str) -> bool:

@@ -49,6 +49,8 @@ class Child:
         """Whether it has given a sign of life since all were last found alive."""
         self.failure = ""
         """The reason why it could not start."""
+        self.is_over = False
+        """Whether it ends because it can acknowledge nothing more."""
         self._partial = b""
 
     def lines(self) -> list[str]:

@@ -30,7 +30,7 @@ from wal.objects import Fenced, ObjectStore, ObjectStoreError
 from wal.read_rate import ReadRate
 from wal.remote.formats import RemoteDamaged
 from wal.remote.heartbeat import Heart, Places, refuse_while_alive
-from wal.remote.places import node_folder
+from wal.remote.places import ALL, Share, node_folder
 from wal.remote.uploader import Uploader
 
 logger = logging.getLogger("kawal.remote")
@@ -54,15 +54,17 @@ def start_copy(
     now_ms: Callable[[], int],
     *,
     took_over: bool = False,
+    waiting: Callable[[], object] = lambda: None,
 ) -> None:
     """Copy the broker's logs from now on; the store is first asked a second later, in a thread.
 
-    One of several nodes with logs of durability `remote` waits here until the store has what they contain: it
-    tells the other nodes of it, and they go on from there.
+    One of several nodes, or workers, with logs of durability `remote` waits here until the store has what
+    they contain: it tells the others of it, and they go on from there.  It calls `waiting` meanwhile.
     Raises: StartError when obstore is not installed; or another process has the node's place.
     """
     try:
         store = open_store(place_of(config), node_folder(broker.nodes.number))
+        first = open_store(place_of(config)) if share_of(broker).number else None
     except ConfigProblem as problem:
         raise StartError(str(problem)) from problem
     ending = Ending(broker)
@@ -89,7 +91,7 @@ def start_copy(
         broker.topics,
         broker.vnodes,
         lambda: broker.config,
-        uploader=_uploader_of(broker, store, incarnation),
+        uploader=_uploader_of(broker, store, incarnation, first),
         # A standby has tried the store before it took over, and ended the other server.
         probe=lambda: None if took_over else _probe(store, broker.cluster_id, incarnation, looks=beats),
         submit=workers.submit_remote,
@@ -98,13 +100,19 @@ def start_copy(
         random=broker.random,
     )
     if broker.nodes.count > 1 and remote.journal.is_wanted:
-        wait_for_store(broker, remote, now_ms)
+        wait_for_store(broker, remote, now_ms, waiting=waiting)
     ending.is_serving = True
     _begin_heartbeat(broker, remote, store, incarnation, workers, listeners)
 
 
-def _uploader_of(broker: Broker, store: ObjectStore, incarnation: str) -> Uploader:
-    """Return this process's hand on the copy."""
+def share_of(broker: Broker) -> Share:
+    """Return which logs of its data directory this process copies: those that it leads as a worker."""
+    nodes = broker.nodes
+    return ALL if nodes.has_own_directory else Share(nodes.number, nodes.count)
+
+
+def _uploader_of(broker: Broker, store: ObjectStore, incarnation: str, first: ObjectStore | None) -> Uploader:
+    """Return this process's hand on the copy; `first` is the place of worker 0, where that is another one."""
     return Uploader(
         store,
         OsDisk(),
@@ -113,6 +121,8 @@ def _uploader_of(broker: Broker, store: ObjectStore, incarnation: str) -> Upload
         incarnation=incarnation,
         delete_delay_ms=broker.config.kawal_remote_delete_delay_ms,
         history_ms=broker.config.kawal_remote_history_ms,
+        share=share_of(broker),
+        first=first,
     )
 
 
@@ -121,12 +131,18 @@ def wait_for_store(
     remote: RemoteCopy,
     now_ms: Callable[[], int],
     sleep: Callable[[float], None] = time.sleep,
+    waiting: Callable[[], object] = lambda: None,
 ) -> None:
-    """Do rounds of the copy until the store has all that is here.  Raises: StartError when it never will."""
+    """Do rounds of the copy until the store has all that is here, and call `waiting` before each.
+
+    Raises: StartError when it never will.
+    """
+    waiting()
     while not remote.try_now():
         if remote.counts.state is CopyState.STOPPED:
             raise StartError(remote.counts.problem)
         sleep(STORE_AGAIN_SECONDS)
+        waiting()
         broker.clock.turn_ms = now_ms()
 
 

@@ -114,7 +114,8 @@ def main(
         _adopt_tls(broker, tls, tls_problem)
         finish = _start_audit(broker, config, listeners, workers, audit_file, added)
         sockets.callback(finish)
-        _start_what_is_asked_for(broker, config, listeners, workers, took_over=took_over)
+        waiting = place.alive if place is not None and place.life_ms is not None else _nothing
+        _start_what_is_asked_for(broker, config, listeners, workers, took_over=took_over, waiting=waiting)
         if took_over:
             broker.nodes.moves.note(broker.nodes.own_id, now_ms())
         sockets.pop_all()
@@ -144,10 +145,23 @@ def _open(config: Config, workers: DiskWorkers, among: Among | None, **users: An
     return broker
 
 
+def _nothing() -> None:
+    """Tell nothing while the start waits: there is no supervisor that expects it."""
+
+
 def _start_what_is_asked_for(
-    broker: Broker, config: Config, listeners: list[Listener], workers: DiskWorkers, *, took_over: bool
+    broker: Broker,
+    config: Config,
+    listeners: list[Listener],
+    workers: DiskWorkers,
+    *,
+    took_over: bool,
+    waiting: Callable[[], None] = _nothing,
 ) -> None:
-    """Start what most servers do not have, and do not import.  Raises: StartError."""
+    """Start what most servers do not have, and do not import; `waiting` is called while that waits.
+
+    Raises: StartError.
+    """
     needing = [vnode.database for vnode in broker.vnodes.every if vnode.log.options.durability == "remote"]
     if needing and config.kawal_remote_store is None:
         text = f"database {needing[-1]!r} has durability=remote, which needs kawal.remote.store"
@@ -155,7 +169,7 @@ def _start_what_is_asked_for(
     if config.kawal_remote_store is not None:
         from broker.server.remote_setup import start_copy
 
-        start_copy(broker, config, workers, listeners, now_ms, took_over=took_over)
+        start_copy(broker, config, workers, listeners, now_ms, took_over=took_over, waiting=waiting)
     if config.kawal_storage_state_topic:
         from broker.upkeep.storage_topic import StorageTopic
 

@@ -27,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from broker.config.config import Config
+from broker.config.several_nodes import check_server
 from broker.config.worker_share import of_worker
 from broker.handlers import APIS
 from broker.server import logs
@@ -48,11 +49,6 @@ if TYPE_CHECKING:
     from broker.server.reload import Load
 
 logger = logging.getLogger("kawal.server")
-
-REMOTE_STORE: Final = (
-    "kawal.remote.store cannot be used with kawal.workers above 1: one process copies all logs; start with"
-    " one worker"
-)
 
 SHARED_APIS: Final = (
     ApiKey.API_VERSIONS,
@@ -96,8 +92,7 @@ def supervise(
     """
     logs.set_up(json_lines=config.kawal_log_format == "json", level=config.kawal_log_level)
     os.umask(PRIVATE)
-    if config.kawal_remote_store is not None:
-        raise StartError(REMOTE_STORE)
+    check_server(config, config.kawal_workers, own_directory=False)
     with ExitStack() as opened:
         disk = OsDisk()
         make_directories(disk, config.log_dirs)
@@ -152,7 +147,7 @@ class Starter(NamedTuple):
         )
         if console is not None:
             console = console._replace(announce=lambda url: tell(f"console {url}"))
-        return main(
+        status = main(
             of_worker(config, number, count),
             ready=lambda address: tell(f"ready {address}"),
             load=None if self.load is None else partial(self._load, number),
@@ -160,6 +155,9 @@ class Starter(NamedTuple):
             console=None if number else console,
             place=place,
         )
+        if status:
+            tell("over")
+        return status
 
     def _load(self, number: int) -> LoadedConfig:
         """Read the configuration again.  Raises: ConfigProblem."""
@@ -304,6 +302,8 @@ class Supervisor:
                         logger.info("worker %d answers again", child.number)
                 case "failed":
                     child.failure = text
+                case "over":
+                    child.is_over = True
                 case "console" if not self._announced:
                     self._console_at = text
                 case "alive":
@@ -322,7 +322,12 @@ class Supervisor:
                 self._ended(child, status)
 
     def _ended(self, child: Child, status: int) -> None:
-        if self._stopping:
+        if child.is_over and not self._stopping:
+            # Other processes have its logs, or will: it would end theirs if it were started again.
+            logger.critical("worker %d can acknowledge nothing more: the server ends", child.number)
+            self._status = 1
+            self._stop()
+        elif self._stopping:
             if status not in STOPPED and not self._failure:
                 logger.error("worker %d ended with %s", child.number, end_in_words(status))
                 self._status = 1

@@ -26,7 +26,7 @@ from broker.loop.timers import Timer
 from broker.storage.vnodes import Vnodes
 from broker.upkeep.remote_journal import RemoteJournal
 from broker.upkeep.tiering import Tiering
-from wal.errors import WalError
+from wal.errors import OtherWorkers, WalError
 from wal.log_view import LogView
 from wal.objects import Fenced, ObjectStoreError, StoreRefuses
 from wal.read_rate import ReadRate
@@ -360,7 +360,7 @@ class RemoteCopy:
     def _failed(self, error: Exception) -> None:
         counts, now_ms = self.counts, self._loop.clock.turn_ms
         counts.failures += 1
-        if isinstance(error, Fenced | RemoteAhead | RemoteDamaged):
+        if isinstance(error, Fenced | RemoteAhead | RemoteDamaged | OtherWorkers):
             counts.state, counts.problem = CopyState.STOPPED, str(error)
             self.tiering.stop()
             self.journal.stop(error)

@@ -49,7 +49,7 @@ IN_GROUPS = {
     name: {"false": "true", "0": "100", "": "t"}[refusal.allowed] for name, refusal in GROUPS.items()
 }
 SERVERS: dict[str, Any] = {
-    "kawal.remote.store": "s3://b",
+    "kawal.remote.heartbeat.ms": 1_000,
 }
 
 
@@ -85,8 +85,13 @@ def test_a_start_of_several_nodes_refuses_the_setting(name: str) -> None:
         Cluster(2, **settings)
 
 
-def test_nodes_of_several_machines_may_have_a_store_as_each_has_a_place_in_it() -> None:
-    check_server(replace(config_of({}), kawal_remote_store="s3://bucket/p"), 2, own_directory=True)
+def test_nodes_of_several_machines_may_give_signs_of_life_as_each_has_a_standby() -> None:
+    config = replace(config_of({}), kawal_remote_store="s3://bucket/p", kawal_remote_heartbeat_ms=1_000)
+    check_server(config, 2, own_directory=True)
+
+
+def test_workers_may_have_a_store_as_each_has_a_place_in_it() -> None:
+    check_server(replace(config_of({}), kawal_remote_store="s3://bucket/p"), 2, own_directory=False)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -43,7 +43,10 @@ def test_every_divided_limit_is_still_one_that_its_key_accepts() -> None:
     assert [again.value(name) for name in DIVIDED] == [share.value(name) for name in DIVIDED]
 
 
-@pytest.mark.parametrize(("limit", "share"), [(-1, -1), (INT_MAX, INT_MAX), (0, 0), (1, 1), (9, 3), (10, 4)])
+@pytest.mark.parametrize(
+    ("limit", "share"),
+    [(-1, -1), (INT_MAX, INT_MAX), (2**63 - 1, 2**63 - 1), (0, 0), (1, 1), (9, 3), (10, 4)],
+)
 def test_no_limit_stays_none_and_no_share_of_one_is_nothing(limit: int, share: int) -> None:
     assert share_of(limit, 3) == share
 
@@ -58,3 +61,16 @@ def test_limits_of_single_addresses_and_listeners_are_divided() -> None:
     share = of_worker(config, 0, 2)
     assert share.max_connections_per_ip_overrides == "10.0.0.1:100,::1:3"
     assert share.listener_overrides == {"listener.name.a.max.connections": 5}
+
+
+def test_memory_and_rates_of_an_object_store_are_divided() -> None:
+    config = config_of({
+        "kawal.remote.cache.bytes": 96 * MIB,
+        "remote.log.manager.copy.max.bytes.per.second": 9,
+        "remote.log.manager.fetch.max.bytes.per.second": 8,
+    })  # fmt: skip
+    share = of_worker(config, 1, 4)
+    assert share.kawal_remote_cache_bytes == 24 * MIB
+    assert share.remote_log_manager_copy_max_bytes_per_second == 3
+    assert share.remote_log_manager_fetch_max_bytes_per_second == 2
+    assert of_worker(Config(), 1, 8).kawal_remote_cache_bytes == 16 * MIB, "what a reader needs"

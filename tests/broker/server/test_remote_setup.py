@@ -13,7 +13,8 @@ import pytest
 
 from broker.config.endpoints import Endpoint
 from broker.server.listeners import Listener, StartError
-from broker.server.remote_setup import Ending, places_of, say_farewell, wait_for_store
+from broker.server.remote_setup import Ending, places_of, say_farewell, share_of, wait_for_store
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Gateway
 from tests.broker.kit import create
 from tests.broker.upkeep.copies import copy_of
@@ -22,6 +23,7 @@ from wal.memory_image import DROP_ALL
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import Fenced
 from wal.remote.heartbeat import Heart, Places, read_sign
+from wal.remote.places import ALL, Share
 
 
 class Started:
@@ -34,8 +36,8 @@ class Started:
         self.sent: list[Callable[[], object]] = []
         self.pauses: list[float] = []
 
-    def wait(self) -> None:
-        wait_for_store(self.gateway.broker, self.copy, self._now_ms, self.pauses.append)
+    def wait(self, waiting: Callable[[], object] = lambda: None) -> None:
+        wait_for_store(self.gateway.broker, self.copy, self._now_ms, self.pauses.append, waiting)
 
     def _now_ms(self) -> int:
         self.gateway.now_ms += 500
@@ -130,3 +132,17 @@ def test_a_store_that_hangs_or_is_away_does_not_hold_up_an_end() -> None:
     say_farewell(heart_of(away), 1)
     away.hook = None
     assert read_sign(away, "c") is None
+
+
+def test_a_start_that_waits_gives_signs_of_life_to_its_supervisor() -> None:
+    started = Started(left_on_the_disk())
+    started.objects.hook = lambda call: ObjectFault.AWAY if len(started.pauses) < 3 else None
+    signs: list[int] = []
+    started.wait(lambda: signs.append(len(started.pauses)))
+    assert signs == [0, 1, 2, 3]
+
+
+def test_a_worker_copies_the_logs_that_it_leads_and_others_all_that_they_have() -> None:
+    assert [share_of(node.broker) for node in Cluster(3)] == [Share(number, 3) for number in range(3)]
+    assert share_of(Gateway().broker) == ALL
+    assert [share_of(node.broker) for node in Cluster(2, own_directories=True)] == [ALL, ALL]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from broker.server.supervisor import (
     pause_seconds,
     supervise,
 )
+from wal.errors import StoreError
 
 
 class FakeChild:
@@ -27,7 +29,7 @@ class FakeChild:
         self.pid = 1000 + number
         self.pipe = number
         self.ready = self.alive = False
-        self.failure = ""
+        self.failure, self.is_over = "", False
         self.said: list[str] = []
         self.signals: list[int] = []
         self.status: int | None = None
@@ -195,10 +197,35 @@ def test_a_worker_that_cannot_start_ends_the_start(
     assert world.supervisor._failure == sentence
 
 
-def test_one_copy_in_an_object_store_is_not_made_by_several_processes() -> None:
-    config = config_of({"kawal.remote.store": "s3://bucket/a", "kawal.workers": 2})
-    with pytest.raises(StartError, match=r"kawal\.remote\.store cannot be used with kawal\.workers above 1"):
+def test_signs_of_life_for_a_standby_are_refused_before_anything_is_made(tmp_path: Path) -> None:
+    config = config_of({
+        "kawal.remote.store": "s3://bucket/a",
+        "kawal.remote.heartbeat.ms": 1_000,
+        "kawal.workers": 2,
+        "log.dirs": str(tmp_path / "data"),
+    })  # fmt: skip
+    with pytest.raises(
+        StoreError, match=r"^kawal\.remote\.heartbeat\.ms cannot be set with several workers: a standby"
+    ):
         supervise(config, ready=print)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_worker_that_can_acknowledge_nothing_more_ends_the_server(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Started again, it would take its place back from the process that has ended it, and so on."""
+    world = World(monkeypatch)
+    world.serve()
+    world.child(1).said.append("over")
+    world.end(1, 1)
+    assert "worker 1 can acknowledge nothing more: the server ends" in caplog.text
+    assert [child.signals for child in world.started] == [[], [], [signal.SIGTERM]]
+    world.end(2, 0)
+    world.end(0, 0)
+    assert world.supervisor._finished
+    assert world.supervisor._status == 1
+    assert world.numbers == [0, 1, 2]
 
 
 def test_a_failed_start_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 from broker.loop.slices import Offload
+from broker.server.remote_setup import share_of
 from broker.upkeep.remote_copy import RemoteCopy
 from broker.upkeep.remote_journal import RemoteJournal
 from tests.broker.gateway import Gateway
@@ -32,6 +33,7 @@ def copy_of(
         identity=broker.store.identity,
         incarnation=incarnation,
         delete_delay_ms=1_000,
+        share=share_of(broker),
     )
     broker.store.blocks.connect(objects, limit_bytes=64 << 20, submit=broker.scheduler.offload)
     journal = RemoteJournal(
