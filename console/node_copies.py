@@ -43,12 +43,12 @@ class SeenCopy:
 
 
 def stores_of(config: Config) -> dict[int, ObjectStore]:
-    """Return the place of each node, by number.  Raises: ConfigProblem."""
+    """Return the place of each node or worker, by number.  Raises: ConfigProblem."""
     from broker.server.object_store import open_store
     from broker.server.store_place import place_of
     from wal.remote.places import node_folder
 
-    count = len(addresses_of(config.kawal_cluster_nodes)) or 1
+    count = len(addresses_of(config.kawal_cluster_nodes)) or config.kawal_workers
     return {number: open_store(place_of(config), node_folder(number)) for number in range(count)}
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 from datetime import UTC, datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker.config.config_keys import ConfigProblem
 from console.copies import only_cluster
@@ -20,7 +20,12 @@ from wal.errors import StoreError
 from wal.objects import ObjectStoreError
 from wal.restore import Restore
 
+if TYPE_CHECKING:
+    from wal.remote.restore import RemoteRestore
+
 SCHEME: Final = "s3://"
+NAMED_MAX: Final = 5
+"""The logs that are named in a sentence."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         With s3://BUCKET/PREFIX it is the copy that a server with kawal.remote.store keeps there, as of its
         last moment, and with durability 'remote' everything that was acknowledged after it, too; credentials
         come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.  The server that kept it should be off: without
-        that durability it would go on acknowledging records that the restored one does not have.
+        that durability it would go on acknowledging records that the restored one does not have.  The copies
+        of all workers of one server make one directory; any number of workers may serve it.
 
         Records that were acknowledged later are not there.  Their offsets are given out again, under another
         leader epoch: consumers that were further ahead learn of it, and continue as their auto.offset.reset
@@ -120,6 +126,7 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
         raise UsageError("--check reads a backup; the copy in an object store is checked by restoring it")
     # Loaded for this alone: most restores are from a folder.
     from broker.server.object_store import StorePlace, open_store
+    from broker.start import vnodes_of
     from wal.remote.places import node_folder
     from wal.remote.restore import RemoteRestore, clusters_in
 
@@ -132,37 +139,60 @@ def _restore_from_store(arguments: argparse.Namespace) -> int:
     store = open_store(place, node_folder(arguments.node))
     cluster = arguments.cluster or only_cluster(clusters_in(store), store.name)
     data = arguments.data.rstrip("/") or "/"
-    restore = RemoteRestore(store, OsDisk(), cluster_id=cluster, data=data, at_ms=_moment_ms(arguments.at))
+    restore = RemoteRestore(
+        store,
+        OsDisk(),
+        cluster_id=cluster,
+        data=data,
+        at_ms=_moment_ms(arguments.at),
+        place_of=lambda number: open_store(place, node_folder(number)),
+        vnodes_of=vnodes_of,
+    )
     seconds = drive(restore.run())
-    cut = restore.cut
     if arguments.json:
         tree = {
             "path": store.name,
             "data": data,
             "cluster_id": cluster,
-            "point_ms": cut.time_ms,
-            "logs": len(cut.logs),
+            "point_ms": restore.cut.time_ms,
+            "logs": restore.log_count,
             "size_bytes": restore.size_bytes,
             "journal_bytes": restore.journal_bytes,
-            "node": cut.node,
-            "nodes": cut.nodes,
+            "node": restore.cut.node,
+            "nodes": restore.cut.nodes,
+            "workers": restore.cut.workers,
+            "left_out": restore.left_out,
         }
         print(json.dumps(tree))
-        return OK
+    else:
+        _tell(restore, f"{store.name}: restored to {data}", cluster, seconds)
+    return OK
+
+
+def _tell(restore: RemoteRestore, done: str, cluster: str, seconds: float) -> None:
+    """Say what was restored from an object store, and what follows from it."""
+    cut = restore.cut
     moment = datetime.fromtimestamp(cut.time_ms / 1000, UTC).isoformat(timespec="milliseconds")
     later = f" and {size_text(restore.journal_bytes)} acknowledged after it" if restore.journal_bytes else ""
     node = f" node {cut.node} of {cut.nodes}," if cut.nodes > 1 else ""
+    if cut.workers > 1:
+        node = f" the copies of {cut.workers} workers,"
     print(
-        f"{store.name}: restored to {data} as of {moment}{later}: cluster {cluster},{node}"
-        f" {len(cut.logs)} logs, {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
+        f"{done} as of {moment}{later}: cluster {cluster},{node}"
+        f" {restore.log_count} logs, {size_text(restore.size_bytes)}, every byte checked, in {seconds:.1f} s"
     )
-    if cut.nodes > 1:
+    if restore.left_out:
         print(
-            "databases of durability 'disk' and 'os' come back to each node's own moment: an offset that was"
-            " committed at one node may be ahead of the records of another. Those of durability 'remote' are"
-            " complete, up to the last record that was acknowledged."
+            f"{len(restore.left_out)} logs were left out, as the catalogue, at the moment of worker 0's copy,"
+            f" does not know them: {', '.join(sorted(restore.left_out)[:NAMED_MAX])}"
         )
-    return OK
+    if cut.nodes > 1 or cut.workers > 1:
+        kind = "node" if cut.nodes > 1 else "worker"
+        print(
+            f"databases of durability 'disk' and 'os' come back to each {kind}'s own moment: an offset that"
+            f" was committed at one {kind} may be ahead of the records of another. Those of durability"
+            " 'remote' are complete, up to the last record that was acknowledged."
+        )
 
 
 def _moment_ms(text: str | None) -> int | None:

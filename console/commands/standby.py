@@ -78,17 +78,25 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--after takes seconds above 0")
     if arguments.now and arguments.after is not None:
         raise UsageError("--now does not wait for a silence: leave out --after")
+    if config.kawal_workers > 1:
+        raise UsageError(
+            f"kawal.workers={config.kawal_workers}: a standby follows one process, and takes its place; serve"
+            " with one worker, or with several nodes that have directories of their own (kawal.cluster.nodes)"
+        )
     _check_addresses(config)
     # Loaded for this alone.
     from broker.server.object_store import open_store
     from broker.server.store_place import place_of
-    from wal.remote.mirror import Mirror
+    from wal.remote.mirror import Mirror, refuse_workers
     from wal.remote.places import node_folder
+    from wal.remote.read_objects import read_cut
     from wal.remote.restore import clusters_in
 
     try:
         store = open_store(place_of(config), node_folder(config.kawal_cluster_node or 0))
         cluster = arguments.cluster or only_cluster(clusters_in(store), store.name)
+        if (cut := read_cut(store, cluster)[0]) is not None:
+            refuse_workers(cut, store.name)  # before a directory is made
         mirror = Mirror(store, OsDisk(), cluster_id=cluster, data=config.log_dirs)
         try:
             standby = Standby(store, mirror, cluster, arguments.after)

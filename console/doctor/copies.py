@@ -1,4 +1,4 @@
-"""The nodes' copies in the object store: who serves each, since when it is silent, and how far it lags."""
+"""The copies of nodes or workers in the store: who serves each, since when it is silent, how far it lags."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_copies(
         places, cluster_of(config.log_dirs), wall_ms=lambda: int(facts.wall_seconds * 1_000), wait=wait
     )
     for each in seen:
-        yield _finding(each, len(seen))
+        yield _finding(each, len(seen), "worker" if config.kawal_workers > 1 else "node")
 
 
 def cluster_of(path: str) -> str:
@@ -45,10 +45,10 @@ def cluster_of(path: str) -> str:
     return read_marker(disk, marker).cluster_id if disk.exists(marker) else ""
 
 
-def _finding(seen: SeenCopy, count: int) -> Finding:
-    """Judge one copy of so many."""
+def _finding(seen: SeenCopy, count: int, kind: str) -> Finding:
+    """Judge one copy of so many nodes or workers."""
     copy = seen.copy
-    name = f"node {copy.number}" if count > 1 else "copy"
+    name = f"{kind} {copy.number}" if count > 1 else "copy"
     flag = f" --node {copy.number}" if count > 1 else ""
     if copy.is_away:
         return warning(name, f"{copy.place}: {copy.problem}", "see what keeps the store from answering")
@@ -57,11 +57,12 @@ def _finding(seen: SeenCopy, count: int) -> Finding:
     if copy.cut is None:
         advice = "it appears once that server has run with kawal.remote.store; else correct the place"
         return warning(name, f"{copy.place} has no copy", advice)
-    if (copy.cut.node, copy.cut.nodes) != (copy.number, count):
-        text = f"{copy.place} is the copy of node {copy.cut.node} of {copy.cut.nodes}"
-        return problem(
-            name, f"{text}, and not of node {copy.number} of {count}", "correct kawal.remote.store"
-        )
+    if copy.cut.part != (copy.number, count):
+        number, found = copy.cut.part
+        made_by = "worker" if copy.cut.workers > 1 else "node"
+        text = f"{copy.place} is the copy of {made_by} {number} of {found}"
+        advice = "correct kawal.remote.store, or kawal.workers"
+        return problem(name, f"{text}, and not of {kind} {copy.number} of {count}", advice)
     text = copy_text(seen)
     if copy.cut.segments_missing:
         text += f"; {copy.cut.segments_missing} segments are not there yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection, HTTPException
 from time import perf_counter
@@ -47,6 +48,13 @@ METRICS_BYTES_MAX: Final = 16 << 20
 
 STOPPED: Final = 'kawal_remote_journal_state{state="fenced"}'
 UNREADABLE: Final = "kawal_remote_journal_local_failures_total"
+STARTED: Final = "process_start_time_seconds"
+PUTS_SENT: Final = "kawal_remote_journal_puts_total"
+BYTES_SENT: Final = "kawal_remote_journal_stored_bytes_total"
+READ: Final = (STARTED, PUTS_SENT, BYTES_SENT, STOPPED, UNREADABLE)
+"""The samples that are looked at; the first three are there with durability `remote`."""
+WORKER: Final = re.compile(r',?worker="\d+",?')
+"""The label of a sample of one of several workers, alone or beside others."""
 
 
 class Sent(NamedTuple):
@@ -206,21 +214,19 @@ def sent_by_server(config: Config, wall_seconds: float) -> Sent | None:
 
 
 def sent_in(text: str, wall_seconds: float) -> Sent | None:
-    """Return what the text of metrics says; None without the families of durability `remote`."""
-    lines = [line for line in text.splitlines() if line and ("{" not in line or line.startswith(STOPPED))]
-    values = dict(line.rsplit(" ", 1) for line in lines)
-    try:
-        puts, size_bytes, started = (
-            float(values[name])
-            for name in (
-                "kawal_remote_journal_puts_total",
-                "kawal_remote_journal_stored_bytes_total",
-                "process_start_time_seconds",
-            )
-        )
-    except (KeyError, ValueError):
+    """Return what metrics say, of all workers together; None without those of durability `remote`."""
+    found: dict[str, list[float]] = {}
+    for line in text.splitlines():
+        name, _, value = line.rpartition(" ")
+        name = WORKER.sub("", name).replace("{}", "")
+        if name in READ:
+            try:
+                found.setdefault(name, []).append(float(value))
+            except ValueError:
+                return None
+    if not all(found.get(name) for name in READ[:3]):
         return None
+    started, puts, size_bytes = min(found[STARTED]), sum(found[PUTS_SENT]), sum(found[BYTES_SENT])
     seconds = max(1.0, wall_seconds - started)
-    has_stopped = values.get(STOPPED, "0") not in ("0", "0.0")
-    unreadable = int(float(values.get(UNREADABLE, "0")))
-    return Sent(puts / seconds, size_bytes / seconds, has_stopped, unreadable)
+    unreadable = int(sum(found.get(UNREADABLE, [])))
+    return Sent(puts / seconds, size_bytes / seconds, any(found.get(STOPPED, [])), unreadable)

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from console.node_copies import SeenCopy, as_tree, copy_text, look_at, seconds_text, sign_text, state_of
+from broker.config.config import config_of
+from console.node_copies import (
+    SeenCopy,
+    as_tree,
+    copy_text,
+    look_at,
+    seconds_text,
+    sign_text,
+    state_of,
+    stores_of,
+)
 from tests.wal.remote.copies import Node
 from wal.memory_objects import MemoryObjects
 from wal.remote.heartbeat import Heart, Places
@@ -90,3 +100,12 @@ def test_a_server_that_ended_cleanly_is_not_silent_and_not_waited_for() -> None:
 def test_durations_have_the_unit_that_a_reader_expects() -> None:
     texts = [seconds_text(each) for each in (400, 42_000, 119_000, 300_000, 10_000_000, 864_000_000)]
     assert texts == ["0.4 s", "42 s", "119 s", "5 min", "3 h", "10 days"]
+
+
+def test_workers_have_a_place_each() -> None:
+    config = config_of({"kawal.remote.store": "s3://bucket/p", "kawal.workers": 3})
+    assert [store.name for store in stores_of(config).values()] == [
+        "s3://bucket/p",
+        "s3://bucket/p/node-1",
+        "s3://bucket/p/node-2",
+    ]

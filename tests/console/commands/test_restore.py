@@ -11,6 +11,8 @@ import pytest
 from console.cli import main
 from tests.console.stored import make_broker_data
 from tests.wal.remote.copies import Node
+from tests.wal.remote.folders import Folder
+from tests.wal.remote.workers import known_logs, workers_over
 from wal.memory_objects import MemoryObjects
 from wal.objects import StoreAway
 
@@ -145,3 +147,52 @@ def test_a_node_is_restored_from_its_own_place(
     assert main(["restore", str(tmp_path), "--node", "2", "--data", data]) == 2
     assert "--node is for a copy under s3://" in capsys.readouterr().err
     assert main(["restore", "s3://bucket/p", "--node", "-1", "--data", data]) == 2
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> MemoryObjects:
+    """Return a store with the copies of two workers, which the command finds at its places."""
+    objects = MemoryObjects(name="s3://bucket/p")
+    for worker in workers_over(objects):
+        worker.append(b"one")
+        worker.round()
+    monkeypatch.setattr(
+        "broker.server.object_store.open_store", lambda _place, folder: Folder(objects, folder)
+    )
+    monkeypatch.setattr("broker.start.vnodes_of", known_logs)
+    return objects
+
+
+def test_the_copies_of_all_workers_become_one_directory(
+    workers: MemoryObjects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["restore", "s3://bucket/p", "--data"]
+    assert main([*words, str(tmp_path / "a"), "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert (tree["workers"], tree["logs"], tree["left_out"]) == (2, 3, [])
+    assert main([*words, str(tmp_path / "b")]) == 0
+    said = capsys.readouterr().out
+    assert "the copies of 2 workers, 3 logs" in said
+    assert "come back to each worker's own moment" in said
+    assert (tmp_path / "b" / "default" / "vnode-1").is_dir()
+
+
+def test_a_worker_whose_copy_is_missing_is_named_and_nothing_is_made(
+    workers: MemoryObjects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers.objects = {key: found for key, found in workers.objects.items() if not key.startswith("node-1")}
+    assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "a")]) == 1
+    assert "that of worker 1 cannot be used: s3://bucket/p/node-1: no copy" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
+
+
+def test_logs_that_were_left_out_are_told(
+    workers: MemoryObjects,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker.start.vnodes_of", lambda _records: ["default/vnode-0"])
+    assert main(["restore", "s3://bucket/p", "--data", str(tmp_path / "a")]) == 0
+    assert "1 logs were left out" in (said := capsys.readouterr().out)
+    assert "does not know them: default/vnode-1" in said

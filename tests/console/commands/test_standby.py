@@ -10,6 +10,7 @@ import pytest
 from console.cli import main
 from tests.wal.remote.copies import Node
 from tests.wal.remote.test_mirror import RemoteNode
+from tests.wal.remote.workers import workers_over
 from wal.memory_objects import MemoryObjects, ObjectCall, ObjectFault
 from wal.objects import Fenced, StoreAway, StoreRefuses
 from wal.remote.heartbeat import Heart, Places
@@ -254,3 +255,22 @@ def test_the_store_is_tried_before_it_is_needed_and_again_until_it_can_be_truste
     assert clock.now - began >= 10 + 3
     assert "its conditional writes are not atomic" in capsys.readouterr().err
     assert len(served) == 1
+
+
+def test_a_server_of_several_workers_is_not_followed_and_no_directory_is_made(
+    objects: MemoryObjects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for worker in workers_over(objects):
+        worker.round()
+    assert main(["standby", *SETTINGS, "--data", str(tmp_path / "d")]) == 1
+    said = capsys.readouterr().err
+    assert "the copy is that of worker 0 of 2, and a standby follows one process" in said
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_standby_does_not_become_several_workers(
+    objects: MemoryObjects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["standby", *SETTINGS, "--workers", "2", "--data", str(tmp_path / "d")]) == 2
+    assert "kawal.workers=2: a standby follows one process" in capsys.readouterr().err
+    assert not objects.calls

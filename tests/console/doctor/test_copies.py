@@ -11,9 +11,12 @@ from console.doctor.finding import Finding
 from tests.console.doctor.machine import FakeFacts
 from tests.console.doctor.test_storage import config, store
 from tests.wal.remote.copies import Node
+from tests.wal.remote.folders import Folder
+from tests.wal.remote.workers import workers_over
 from wal.memory_objects import MemoryObjects, ObjectFault
 from wal.objects import ObjectStore
 from wal.remote.heartbeat import Heart, Places
+from wal.remote.places import node_folder
 
 WALL_SECONDS = 1_800_000_000
 NODES = {"kawal_cluster_nodes": "a:9092,b:9092", "kawal_cluster_node": "0", "kawal_cluster_secret_file": "/s"}
@@ -92,3 +95,16 @@ def test_the_copy_is_that_of_the_directorys_cluster(tmp_path: Path) -> None:
     store(tmp_path)
     (told,) = found(tmp_path, {0: copied()})
     assert (told.verdict, "has no copy" in told.text) == ("warning", True)
+
+
+def test_each_worker_has_a_finding_and_a_copy_of_another_number_is_a_problem(tmp_path: Path) -> None:
+    objects = MemoryObjects()
+    for worker in workers_over(objects):
+        worker.round()
+    stores = {number: Folder(objects, node_folder(number)) for number in range(3)}
+    told = found(tmp_path, {number: stores[number] for number in range(2)}, kawal_workers="2")
+    assert [(finding.check, finding.verdict) for finding in told] == [("worker 0", "ok"), ("worker 1", "ok")]
+    first, second, third = found(tmp_path, stores, kawal_workers="3")
+    assert (first.check, first.verdict, third.verdict) == ("worker 0", "problem", "warning")
+    assert "memory is the copy of worker 0 of 2, and not of worker 0 of 3" in first.text
+    assert "memory/node-1 is the copy of worker 1 of 2" in second.text

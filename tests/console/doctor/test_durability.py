@@ -182,3 +182,20 @@ def test_a_running_server_that_acknowledges_nothing_more_is_a_problem(tmp_path: 
     well = sent_in(METRICS, 1_800_000_000.0)
     assert well is not None
     assert (well.has_stopped, well.local_failures) == (False, 0)
+
+
+def test_what_workers_have_sent_is_that_of_all() -> None:
+    text = (
+        'kawal_remote_journal_puts_total{worker="0"} 500.0\n'
+        'kawal_remote_journal_puts_total{worker="1"} 300.0\n'
+        'kawal_remote_journal_stored_bytes_total{worker="0"} 2e+06\n'
+        'kawal_remote_journal_stored_bytes_total{worker="1"} 0\n'
+        'kawal_remote_journal_state{worker="1",state="open"} 1.0\n'
+        'process_start_time_seconds{worker="0"} 1799999950.0\n'
+        'process_start_time_seconds{worker="1"} 1799999900.0\n'
+    )
+    assert sent_in(text, 1_800_000_000) == Sent(8.0, 20_000.0)
+    fenced = text + 'kawal_remote_journal_state{worker="1",state="fenced"} 1.0\n'
+    told = sent_in(fenced, 1_800_000_000)
+    assert told is not None
+    assert told.has_stopped
