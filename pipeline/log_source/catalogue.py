@@ -17,6 +17,7 @@ from broker.catalogue.nodes import node_of_vnode
 from pipeline.errors import SourceError
 from wal.backup_catalogue import catalogue_records
 from wal.disk import Disk
+from wal.remote.places import node_folder
 from wal.store import META, vnode_path
 from wal.store_marker import MARKER, STORE_FORMAT, marker_format
 
@@ -31,7 +32,12 @@ class Home(NamedTuple):
     vnode_id: int
     stream_id: int
     node: int = 0
-    """The number of the node that has the log."""
+    """The number of the node that has the log, or of the worker in whose copy it is."""
+
+
+def folder_of(home: Home, workers: int) -> str:
+    """Return the folder of the object store that has what left the disk of a directory of so many workers."""
+    return node_folder(node_of_vnode(home.vnode_id, workers))
 
 
 def check_directory(disk: Disk, data: str) -> None:
@@ -47,7 +53,7 @@ def check_directory(disk: Disk, data: str) -> None:
 
 
 def homes_of(disk: Disk, data: str, topics: Iterable[str], *, nodes: int = 1) -> dict[str, list[Home]]:
-    """Return the partitions of topics, by the catalogue in `data`, that of a cluster of so many nodes.
+    """Return the partitions of topics, by the catalogue in `data`, that of so many nodes or workers.
 
     Raises: SourceError, DiskError.
     """

@@ -1,9 +1,9 @@
 """The files of a gateway's logs: in a data directory, or in the copy of one in an object store.
 
 LocalFiles    a data directory; what has left its disk is in the store beside it, if that was given
-CopiedFiles   a copy: all that its cut leads to; of a cluster of several nodes the copies of all of them
+CopiedFiles   a copy: all that its cut leads to; of several nodes or workers the copies of all of them
 
-Each node makes its copy at its own time: a partition is read up to what its node had copied.
+Each of them makes its copy at its own time: a partition is read up to what its node or worker had copied.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pipeline.errors import SourceError
-from pipeline.log_source.catalogue import Home, check_directory, homes_of
+from pipeline.log_source.catalogue import Home, check_directory, folder_of, homes_of
 from pipeline.log_source.objects import StoreAddress
 from wal.disk import Disk, OsDisk
 from wal.objects import ObjectReads
-from wal.offline_log import OfflineLog, Place, open_copied, open_offline
+from wal.offline_log import OfflineLog, Place, open_copied, open_empty, open_offline
 from wal.remote.copy_disk import CopyDisk, Part
 from wal.remote.places import node_folder
 from wal.segment import segment_name
 from wal.store import LOCK
-from wal.store_marker import MARKER, read_marker
+from wal.store_marker import MARKER, marker_workers, read_marker
 
 
 class Source(NamedTuple):
@@ -66,12 +66,15 @@ class LocalFiles:
         self.name = data
         self._disk = disk
         self._store = store
+        self._workers = 1
+        """The workers in whose folders of the store the segments are that have left the disk."""
         self._is_running = _is_running(data)
 
     def homes_of(self, topics: Iterable[str]) -> dict[str, list[Home]]:
         """Ask the catalogue in the directory; a node's has its own logs alone."""
         check_directory(self._disk, self.name)
-        identity = read_marker(self._disk, f"{self.name}/{MARKER}")
+        marker = f"{self.name}/{MARKER}"
+        identity, self._workers = read_marker(self._disk, marker), marker_workers(self._disk, marker)
         found = homes_of(self._disk, self.name, topics, nodes=identity.nodes)
         for topic, homes in found.items():
             elsewhere = [home for home in homes if home.node != identity.node]
@@ -92,7 +95,8 @@ class LocalFiles:
         path = f"{home.directory}/{segment_name(place.base_version)}"
         if place.record is None:
             return Source(path)
-        key = place.record.key
+        folder = folder_of(home, self._workers)
+        key = f"{folder}/{place.record.key}" if folder else place.record.key
         if self._store is None:
             raise SourceError(
                 f"{path}: the segment has left the disk for the object store, as {key}: give the address of "
@@ -115,12 +119,15 @@ class CopiedFiles:
     def homes_of(self, topics: Iterable[str]) -> dict[str, list[Home]]:
         """Ask the catalogue's copy."""
         first = self._disks[0]
-        found = homes_of(first, self.name, topics, nodes=first.cut.nodes)
+        found = homes_of(first, self.name, topics, nodes=first.cut.part[1])
         return {topic: [self._placed(home) for home in homes] for topic, homes in found.items()}
 
     def open_log(self, home: Home) -> OfflineLog:
-        """Look at all that was copied."""
-        return open_copied(self._disk_of(home), home.directory, vnode_id=home.vnode_id)
+        """Look at all that was copied; the catalogue may know logs that are younger than another copy."""
+        disk = self._disk_of(home)
+        if home.node and not disk.has_log(home.directory):
+            return open_empty(disk, home.directory, vnode_id=home.vnode_id)
+        return open_copied(disk, home.directory, vnode_id=home.vnode_id)
 
     def source_of(self, home: Home, place: Place) -> Source:
         """Return the objects of the segment."""
@@ -133,7 +140,14 @@ class CopiedFiles:
 
     def _disk_of(self, home: Home) -> CopyDisk:
         if home.node not in self._disks:
-            self._disks[home.node] = CopyDisk(self._store, self._cluster_id, node_folder(home.node))
+            disk, first = CopyDisk(self._store, self._cluster_id, node_folder(home.node)), self._disks[0]
+            if (disk.cut.part, disk.cut.workers) != ((home.node, first.cut.part[1]), first.cut.workers):
+                number, count = disk.cut.part
+                raise SourceError(
+                    f"{disk.root}: the copy of {number} of {count} nodes or workers, and {self.name} is that"
+                    f" of 0 of {first.cut.part[1]}: they do not belong together"
+                )
+            self._disks[home.node] = disk
         return self._disks[home.node]
 
 

@@ -13,7 +13,7 @@ from tests.wal.stores import OPTIONS, open_store
 from wal.disk import OsDisk
 from wal.memory_objects import MemoryObjects
 from wal.remote.formats import CUT
-from wal.remote.places import node_folder
+from wal.remote.places import ALL, Share, node_folder
 from wal.remote.uploader import Uploader
 
 
@@ -26,17 +26,17 @@ class MemoryCopies(MemoryObjects):
         return sorted(name for name in names if f"{name}/{CUT}" in self.objects)
 
 
-def copy_of(data: Path, nodes: int = 1) -> MemoryCopies:
-    """Return the copy of a stopped gateway's directory, or the copies that so many nodes would have made."""
+def copy_of(data: Path, nodes: int = 1, *, are_workers: bool = False) -> MemoryCopies:
+    """Return the copy of a stopped gateway's directory, or those that so many nodes or workers make."""
     found = MemoryCopies()
     for node in range(nodes):
         folder = node_folder(node)
-        made = _copy(data, node, nodes).objects
+        made = _copy(data, node, nodes, are_workers=are_workers).objects
         found.objects |= {f"{folder}/{key}" if folder else key: value for key, value in made.items()}
     return found
 
 
-def _copy(data: Path, node: int, nodes: int) -> MemoryCopies:
+def _copy(data: Path, node: int, nodes: int, *, are_workers: bool) -> MemoryCopies:
     objects, disk = MemoryCopies(), OsDisk()
     store = open_store(disk, str(data))
     views = {} if node else {"meta": store.catalogue.log.view()}
@@ -45,8 +45,15 @@ def _copy(data: Path, node: int, nodes: int) -> MemoryCopies:
         if node_of_vnode(number, nodes) == node:
             log = store.open_vnode(database, number, now_ms=0, options=OPTIONS)
             views[f"{database}/{path.name}"] = log.view()
-    identity = replace(store.identity, node=node, nodes=nodes)
-    uploader = Uploader(objects, disk, path=str(data), identity=identity, incarnation="a", delete_delay_ms=0)
+    uploader = Uploader(
+        objects,
+        disk,
+        path=str(data),
+        identity=store.identity if are_workers else replace(store.identity, node=node, nodes=nodes),
+        incarnation="a",
+        delete_delay_ms=0,
+        share=Share(node, nodes) if are_workers else ALL,
+    )
     uploader.take_over(views, 0)
     report = uploader.round(views, budget_bytes=1 << 30, now_ms=0)
     assert not report.segments_missing

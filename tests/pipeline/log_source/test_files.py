@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pipeline.bucket_config import BucketSection, place_of_copy
@@ -18,11 +19,15 @@ from pipeline.log_source.rows import arrow_batches
 from tests.broker.kit import batch, create, send
 from tests.console.test_wal_orphans import DiskGateway
 from tests.pipeline.log_source.copies import MemoryCopies, copy_of
+from tests.wal.remote.folders import Folder
 from wal.disk import OsDisk
-from wal.objects import ObjectReads
+from wal.objects import ObjectReads, swap
+from wal.remote.formats import seal
+from wal.remote.read_objects import read_cut
 from wal.remote_record import RemoteRecord, write_record
 from wal.segment import base_version_of
 from wal.store import LOCK
+from wal.store_marker import MARKER, raise_format, read_marker
 
 Row = tuple[str, int, int, bytes]
 
@@ -82,6 +87,36 @@ def test_the_copies_of_several_nodes_have_all_records_together(data: Path) -> No
     assert "node-1" in folders
 
 
+def test_the_copies_of_all_workers_have_all_records_together(data: Path) -> None:
+    whole = sorted(rows(planned(LocalFiles(OsDisk(), str(data)))))
+    objects = copy_of(data, nodes=2, are_workers=True)
+    splits = planned(CopiedFiles(objects))
+    assert sorted(rows(splits, objects)) == whole
+    assert "node-1" in {part.key.partition("/")[0] for split in splits for part in split.parts}
+
+
+def test_a_log_that_is_younger_than_the_copy_of_its_worker_has_nothing_there_yet(data: Path) -> None:
+    objects = copy_of(data, nodes=2, are_workers=True)
+    place = Folder(objects, "node-1")
+    (cluster,) = objects.clusters()
+    cut, etag = read_cut(place, cluster)
+    assert cut is not None
+    swap(place, f"{cluster}/cut", seal(msgspec.structs.replace(cut, logs={})), etag)
+    whole = list(rows(planned(LocalFiles(OsDisk(), str(data)))))
+    found = list(rows(planned(CopiedFiles(objects)), objects))
+    assert 0 < len(found) < len(whole)
+    bounds = [Logs(CopiedFiles(objects), ["t"]).bounds("t", partition) for partition in (0, 1)]
+    assert sorted(bounds) == [(0, 0), (0, 600)]
+
+
+def test_copies_that_do_not_belong_together_are_refused(data: Path) -> None:
+    objects = copy_of(data, nodes=2, are_workers=True)
+    others = copy_of(data, nodes=3, are_workers=True).objects
+    objects.objects |= {key: found for key, found in others.items() if key.startswith("node-1")}
+    with pytest.raises(SourceError, match=r"memory/node-1/.*: the copy of 1 of 3 nodes or workers, and mem"):
+        planned(CopiedFiles(objects))
+
+
 def test_a_node_whose_copy_is_missing_is_named(data: Path) -> None:
     objects = copy_of(data, nodes=2)
     objects.objects = {key: found for key, found in objects.objects.items() if not key.startswith("node-1")}
@@ -123,12 +158,25 @@ def test_what_has_left_the_disk_is_read_from_the_store_beside_it(
     assert sorted(rows(splits, objects)) == everything
 
 
+def test_what_workers_have_let_go_is_read_from_the_folder_of_each(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = copy_of(data, nodes=2, are_workers=True)
+    everything = sorted(rows(planned(LocalFiles(OsDisk(), str(data)))))
+    left = let_go(data, objects)
+    raise_format(OsDisk(), str(data), read_marker(OsDisk(), str(data / MARKER)), worker=1, workers=2)
+    splits = planned(LocalFiles(OsDisk(), str(data), address(monkeypatch)))
+    assert {part.key for split in splits for part in split.parts} == left
+    assert {key.partition("/")[0] == "node-1" for key in left} == {True, False}
+    assert sorted(rows(splits, objects)) == everything
+
+
 def let_go(data: Path, objects: MemoryCopies) -> set[str]:
     """Have the oldest segments of each log leave the disk; return the keys of their objects."""
     disk, left = OsDisk(), set[str]()
     copied = CopiedFiles(objects)
     for split in planned(copied):
-        path = data / split.path.removeprefix(f"{copied.name}/")
+        path = data / "/".join(split.path.split("/")[-3:])
         segments = sorted(path.parent.glob("*.wal"))
         if path in segments[-2:]:
             continue
@@ -137,7 +185,8 @@ def let_go(data: Path, objects: MemoryCopies) -> set[str]:
         assert base is not None
         with path.open("rb") as file:
             salt = salt_of(file.read(4096))
-        write_record(disk, str(path.parent), RemoteRecord(base, salt, part.key, part.size_bytes, 0))
+        key = part.key.removeprefix("node-1/")  # a worker knows its own place alone
+        write_record(disk, str(path.parent), RemoteRecord(base, salt, key, part.size_bytes, 0))
         path.unlink()
         left.add(part.key)
     return left
