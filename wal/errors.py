@@ -29,6 +29,7 @@ __all__ = [
     "MetadataLost",
     "NotUsable",
     "OffsetOutOfRange",
+    "OtherWorkers",
     "RemoteOnly",
     "RemoteReadError",
     "RemoteWaits",
