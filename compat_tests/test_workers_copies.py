@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from compat_tests.confluent import make_producer
 from compat_tests.groups import committed_of
 from compat_tests.kawal_broker import KAWAL
 from compat_tests.object_store import BUCKET, ObjectStore, object_store
@@ -73,6 +77,15 @@ def refusal(data: Path, workers: int, settings: dict[str, str]) -> str:
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 1, done.stderr
     return done.stderr
+
+
+def copies(settings: dict[str, str]) -> list[tuple[int, str, int]]:
+    """Return number, state and missing segments of each worker's copy, as the store alone tells."""
+    words = [KAWAL, "cluster", "copies", "--json", "--workers", "2"]
+    words += [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return [(row["node"], row["state"], row["segments_missing"]) for row in json.loads(done.stdout)]
 
 
 def kill_all(broker: WorkersBroker) -> None:
@@ -144,6 +157,7 @@ def test_all_that_workers_acknowledged_comes_back_from_the_bucket_after_kills_un
             assert restore(store, "kills", broker.directory / "data") == 2
             broker.start()
         history.wait()
+        assert copies(settings) == [(0, "no signs", 0), (1, "no signs", 0)]
         (_, second) = broker.children()
         broker.kill_worker(second, 1)
         history.wait()
@@ -164,6 +178,47 @@ def test_all_that_workers_acknowledged_comes_back_from_the_bucket_after_kills_un
         history.check(third)
     finally:
         assert third.stop()[0] == 0
+
+
+def test_a_server_whose_places_another_one_has_taken_ends_as_a_whole(
+    store: ObjectStore, tmp_path: Path
+) -> None:
+    """Were its workers started again, they and those of the other server would end each other in turn."""
+    settings = place(store, "two", kawal_durability="remote")
+    first = WorkersBroker(tmp_path / "first", 2, **settings)
+    first.start()
+    second = WorkersBroker(tmp_path / "second", 2, **settings)
+    try:
+        create_topic(first, PLAIN, PARTITIONS)
+        history = PlainHistory(first, PARTITIONS)
+        history.write()
+        history.finish()
+        processes = [first.process.pid, *first.children()]
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        assert restore(store, "two", tmp_path / "second" / "data") == 2
+        second.start()
+        for pid in processes:
+            os.kill(pid, signal.SIGCONT)
+        refused: list[bool] = []
+        late = make_producer(first, message_timeout_ms=10_000)
+        for partition in range(PARTITIONS):
+            late.produce(
+                PLAIN,
+                b"-1",
+                partition=partition,
+                on_delivery=lambda error, _: refused.append(error is not None),
+            )
+        assert late.flush(60) == 0
+        assert refused == [True] * PARTITIONS, "a server that was replaced has acknowledged a record"
+        eventually(lambda: first.process.exit_code is not None, waiting_for="the end of the first server")
+        assert first.process.exit_code == 1
+        assert "can acknowledge nothing more: the server ends" in first.process.output()
+        assert "it is started again" not in first.process.output()
+        history.check(read_all(second, PLAIN, PARTITIONS))
+    finally:
+        first.kill()
+        second.kill()
 
 
 def write_old(broker: WorkersBroker, partition: int) -> None:
