@@ -175,7 +175,7 @@ class Context:
         # Those that another node leads; they count as loaded.
         self.elsewhere: Collection[int] = frozenset()
         # Groups with records in partitions that are being loaded.
-        self.replayed: set[str] = set()
+        self.replayed: dict[str, None] = {}
         self.lost: deque[LostConsumer] = deque(maxlen=LOST_CONSUMERS_MAX)
         self.counts: Counter[str] = Counter()
         # Errors that the driver has not taken yet, and the groups that could not be loaded because of one.

@@ -50,7 +50,7 @@ def replay_record(
         _replay_offset(context, partition, found, decoded)
     else:
         context.replay(found, decoded)
-    context.replayed.add(found.group_id)
+    context.replayed[found.group_id] = None
 
 
 def _replay_offset(context: Context, partition: int, key: OffsetKey, value: bytes | None) -> None:
@@ -106,7 +106,7 @@ def _leave_out(context: Context, partition: int, key: bytes, error: ProtocolErro
         return
     if record is not None and belongs(context, partition, group_id := record[0].group_id):
         context.misread.note(partition, group_id, key)
-        context.replayed.add(group_id)
+        context.replayed[group_id] = None
         context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
 
 
@@ -132,7 +132,8 @@ def finish_loading(context: Context, partitions: Collection[int]) -> list[str]:
     """
     context.loaded.update(partitions)
     replayed = [group_id for group_id in context.replayed if context.partition(group_id) in partitions]
-    context.replayed.difference_update(replayed)
+    for group_id in replayed:
+        del context.replayed[group_id]
     forget_set_aside(context, partitions)
     for group_id in replayed:
         if group_id in context.misread:

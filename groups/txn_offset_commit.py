@@ -240,7 +240,7 @@ def _count_replayed(context: Context, key: OffsetKey, value: bytes) -> None:
     if not set_aside(context, home, key, value):
         context.offsets.supersede_aside(home, key)
         _count(context, key, value)
-    context.replayed.add(key.group_id)
+    context.replayed[key.group_id] = None
 
 
 def _count_with_rows(context: Context, key: OffsetKey, value: bytes) -> None:

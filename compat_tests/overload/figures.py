@@ -52,7 +52,16 @@ def processes_of(broker: Broker) -> list[int]:
 
 
 def _status(broker: Broker, name: str) -> float:
-    return sum(status_mib(Path(f"/proc/{pid}/status").read_text(), name) for pid in processes_of(broker))
+    """Return a figure of all processes; the pages that workers share count once."""
+    pids = processes_of(broker)
+    found = sum(status_mib(Path(f"/proc/{pid}/status").read_text(), name) for pid in pids)
+    return found - (sum(map(_shared_mib, pids)) if len(pids) > 1 else 0.0)
+
+
+def _shared_mib(pid: int) -> float:
+    """Return by how much a process's memory is more than its part of it.  Source: Linux, smaps_rollup."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return status_mib(text, "Rss") - status_mib(text, "Pss")
 
 
 def status_mib(status: str, name: str) -> float:

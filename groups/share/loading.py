@@ -46,7 +46,7 @@ def replay_share_record(
     if group_id in context.misread:
         context.misread.forget_key(group_id, key)
     table.replay(*decoded)
-    context.replayed.add(group_id)
+    context.replayed[group_id] = None
 
 
 def _leave_out(table: ShareGroups, partition: int, key: bytes, error: ProtocolError) -> None:
@@ -59,7 +59,7 @@ def _leave_out(table: ShareGroups, partition: int, key: bytes, error: ProtocolEr
         return
     if decoded is not None and belongs(context, partition, group_id := decoded[0].group_id):
         context.misread.note(partition, group_id, key)
-        context.replayed.add(group_id)
+        context.replayed[group_id] = None
         context.quarantined[group_id] = f"a record of it cannot be read by this version: {error}"
 
 

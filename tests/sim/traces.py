@@ -39,6 +39,8 @@ from tests.sim.test_nodes_simulation import run as run_nodes
 from tests.sim.test_recreated_topics_simulation import STEPS as RECREATED_STEPS
 from tests.sim.test_remote_simulation import STEPS as REMOTE_STEPS
 from tests.sim.test_remote_simulation import World as RemoteWorld
+from tests.sim.test_remote_workers_simulation import STEPS as REMOTE_WORKERS_STEPS
+from tests.sim.test_remote_workers_simulation import World as RemoteWorkersWorld
 from tests.sim.test_views_simulation import ViewsSimulation
 from tests.sim.transactions_simulation import TransactionsSimulation
 from wal.memory_disk import MemoryDisk
@@ -98,6 +100,13 @@ def _remote(seed: int) -> Run:
     return Run((world.objects.calls, _bytes_on(world.node.disk)))
 
 
+def _remote_workers(seed: int) -> Run:
+    world = RemoteWorkersWorld(seed)
+    for _ in range(REMOTE_WORKERS_STEPS):
+        world.step()
+    return Run((world.objects.calls, _bytes_on(world.workers[0].disk)))
+
+
 def _journal(seed: int) -> Run:
     world = run_journal(JournalWorld(seed))
     return Run((world.objects.calls, sorted(world.acked)))
@@ -134,6 +143,7 @@ SIMULATIONS: Final[dict[str, Callable[[int], Run]]] = {
     "pipelined": _pipelined,
     "recreated-topics": _recreated_topics,
     "remote": _remote,
+    "remote-workers": _remote_workers,
     "journal": _journal,
     "nodes": _nodes,
     "store": _store,
