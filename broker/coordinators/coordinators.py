@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -52,6 +53,17 @@ _MODULES: Final = {
     SHARE_STATE_TOPIC: ("broker.coordinators.shares", "groups.share.service"),
 }
 """The modules of the coordinators, and what they need, by the topics that hold their state."""
+
+
+def is_imported() -> bool:
+    """Whether the group coordinator can be asked for without an import that takes long."""
+    return _MODULES[OFFSETS_TOPIC][0] in sys.modules
+
+
+def import_groups() -> None:
+    """Import the group coordinator; any thread may."""
+    for module in _MODULES[OFFSETS_TOPIC]:
+        import_module(module)
 
 
 class NodeCoordinators:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
+from broker.coordinators import coordinators
 from broker.coordinators.group_snapshot import GroupSnapshot
 from broker.coordinators.transaction_snapshot import TransactionSnapshot
 from broker.core import Broker
@@ -37,6 +38,9 @@ def pages_of(broker: Broker, now_ms: Callable[[], int]) -> dict[str, Route]:
         if broker.catalogue.has_views and not view_loading.is_loaded():
             # What opens the partitions of views takes up to 0.1 s to import.
             await trio.to_thread.run_sync(view_loading.load)
+        if not coordinators.is_imported():
+            # The metrics of groups are those of their coordinator: 30 ms and more to import.
+            await trio.to_thread.run_sync(coordinators.import_groups)
         partitions = await _run(broker, partition_steps(broker))
         with turns.aside(turns.http):
             snapshot = Snapshot.take(broker, partitions)

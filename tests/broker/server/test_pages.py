@@ -7,6 +7,7 @@ import threading
 import pytest
 import trio
 
+from broker.coordinators import coordinators
 from broker.server.http_conversation import HttpRequest, Page
 from broker.server.pages import pages_of
 from broker.view_topics import view_loading
@@ -45,6 +46,20 @@ def test_what_opens_the_partitions_of_views_is_imported_by_a_thread(monkeypatch:
     create(client, "same", -1, **{"kawal.alias.of": "t"})
     page(gateway, "/metrics")
     assert threads[-1] is not threading.main_thread()
+
+
+def test_the_first_metrics_have_the_group_coordinator_imported_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gateway = Gateway()
+    gateway.broker.store.path = "/"
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(coordinators, "import_groups", lambda: threads.append(threading.current_thread()))
+    page(gateway, "/metrics")
+    monkeypatch.setattr(coordinators, "is_imported", lambda: False)
+    page(gateway, "/metrics")
+    assert len(threads) == 1, "it was imported before"
+    assert threads[0] is not threading.main_thread()
 
 
 def test_a_server_that_answers_is_alive() -> None:
