@@ -54,6 +54,7 @@ def test_the_first_metrics_have_the_group_coordinator_imported_in_a_thread(
     gateway = Gateway()
     gateway.broker.store.path = "/"
     threads: list[threading.Thread] = []
+    coordinators.import_groups()
     monkeypatch.setattr(coordinators, "import_groups", lambda: threads.append(threading.current_thread()))
     page(gateway, "/metrics")
     monkeypatch.setattr(coordinators, "is_imported", lambda: False)
