@@ -12,7 +12,7 @@ from typing import Any, Final
 from broker.catalogue.metadata import Metadata
 from broker.loop.latch import Latch
 from broker.loop.loop import Loop
-from broker.loop.slices import Until
+from broker.loop.slices import Pace, Until
 from protocol.error_codes import ErrorCode
 from protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -49,11 +49,14 @@ class OffsetsElsewhere:
 
     def fill(self) -> Generator[Until | None, None, None]:
         """Ask all leaders, and fill the rows with what they answer."""
-        until_ms = self._loop.clock.turn_ms + WAIT_MS
+        until_ms, pace = self._loop.clock.turn_ms + WAIT_MS, Pace()
         answers: dict[int, Latch[Any]] = {}
         for leader, groups in self._rows.items():
             answers[leader] = Latch()
-            self._metadata.nodes.peers.call(leader, _request(groups), VERSION, answers[leader].set)
+            # The request is the link's alone, whose thread frees it.
+            self._metadata.nodes.peers.call(
+                leader, (yield from _request(groups, pace)), VERSION, answers[leader].set
+            )
         for leader, groups in self._rows.items():
             found = yield from answers[leader].wait(self._loop.timers, until_ms)
             for topics in groups.values():
@@ -61,28 +64,39 @@ class OffsetsElsewhere:
                     for row in rows.values():
                         row.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
                         row.error_message = ErrorCode.COORDINATOR_NOT_AVAILABLE.text
+                        if pace.due():
+                            yield None
             for answer in filter(None, found):
-                _fill(groups, answer)
+                yield from _fill(groups, answer, pace)
+            # What is not needed any more is freed as it was made, some at a time.
+            while groups:
+                groups.popitem()
+                if pace.due():
+                    yield None
 
 
-def _request(groups: dict[str, dict[str, dict[int, Row]]]) -> DescribeShareGroupOffsetsRequest:
-    return DescribeShareGroupOffsetsRequest(
-        groups=[
-            DescribeShareGroupOffsetsRequestGroup(
-                group_id=group_id,
-                topics=[
-                    DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=list(rows))
-                    for name, rows in topics.items()
-                ],
-            )
-            for group_id, topics in groups.items()
-        ]
-    )
+def _request(
+    groups: dict[str, dict[str, dict[int, Row]]], pace: Pace
+) -> Generator[None, None, DescribeShareGroupOffsetsRequest]:
+    request = DescribeShareGroupOffsetsRequest(groups=[])
+    for group_id, topics in groups.items():
+        asked: list[DescribeShareGroupOffsetsRequestTopic] = []
+        request.groups.append(DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=asked))
+        for name, rows in topics.items():
+            asked.append(DescribeShareGroupOffsetsRequestTopic(topic_name=name, partitions=list(rows)))
+            if pace.due():
+                yield None
+    return request
 
 
-def _fill(groups: dict[str, dict[str, dict[int, Row]]], answer: Any) -> None:
-    """Fill the rows with what a leader has answered."""
-    for group in answer.groups:
+def _fill(
+    groups: dict[str, dict[str, dict[int, Row]]], answer: Any, pace: Pace
+) -> Generator[None, None, None]:
+    """Fill the rows with what a leader has answered, which is empty then."""
+    while answer.groups:
+        group = answer.groups.pop()
+        if pace.due():
+            yield None
         for topic in group.topics:
             rows = groups.get(group.group_id, {}).get(topic.topic_name, {})
             for found in topic.partitions:
@@ -94,3 +108,5 @@ def _fill(groups: dict[str, dict[str, dict[int, Row]]], answer: Any) -> None:
                         found.lag,
                     )
                     row.error_code, row.error_message = found.error_code, found.error_message
+                if pace.due():
+                    yield None

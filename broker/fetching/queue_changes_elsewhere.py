@@ -8,7 +8,7 @@ from typing import Any, Final
 from broker.catalogue.metadata import Metadata
 from broker.loop.latch import Latch
 from broker.loop.loop import Loop
-from broker.loop.slices import Until
+from broker.loop.slices import Pace, Until
 from protocol.error_codes import ErrorCode
 from protocol.messages.kawal_queue_changes import ChangedPartition, KawalQueueChangesRequest, QueueTopicItem
 
@@ -38,7 +38,7 @@ class ChangesElsewhere:
         rows = self._rows.setdefault(leader, {}).setdefault(topic_name, {})
         rows.setdefault(row.partition_index, []).append(row)
 
-    def make(self) -> Generator[Until, None, None]:
+    def make(self) -> Generator[Until | None, None, None]:
         """Have all leaders make their changes, and fill the rows with what they answer."""
         until_ms = self._loop.clock.turn_ms + WAIT_MS
         answers: dict[int, Latch[Any]] = {}
@@ -47,7 +47,7 @@ class ChangesElsewhere:
             self._metadata.nodes.peers.call(leader, self._part(topics), VERSION, answers[leader].set)
         for leader, topics in self._rows.items():
             found = yield from answers[leader].wait(self._loop.timers, until_ms)
-            _fill(topics, found[0] if found else None)
+            yield from _fill(topics, found[0] if found else None)
 
     def _part(self, topics: dict[str, Rows]) -> KawalQueueChangesRequest:
         asked = self._request
@@ -60,13 +60,16 @@ class ChangesElsewhere:
         )
 
 
-def _fill(topics: dict[str, Rows], answer: Any | None) -> None:
+def _fill(topics: dict[str, Rows], answer: Any | None) -> Generator[None, None, None]:
     """Fill the rows with what a leader has answered; None: nothing."""
+    pace = Pace()
     code, message = (
         (ErrorCode.REQUEST_TIMED_OUT, LATE) if answer is None else (answer.error_code, answer.error_message)
     )
     for row in (row for rows in topics.values() for alike in rows.values() for row in alike):
         row.error_code, row.error_message = code, message
+        if pace.due():
+            yield
     if answer is None:
         return
     for topic in answer.topics:
@@ -74,3 +77,5 @@ def _fill(topics: dict[str, Rows], answer: Any | None) -> None:
             for row in topics.get(topic.topic_name, {}).get(found.partition_index, ()):
                 row.records = found.records
                 row.error_code, row.error_message = found.error_code, found.error_message
+            if pace.due():
+                yield

@@ -95,9 +95,9 @@ def _answer(
             for index in partitions:
                 leader = None if topic_id is None else leader_elsewhere(broker, (topic_id, index))
                 if leader is not None and not from_peer:
-                    topic.partitions.append(away.ask(leader, group.group_id, name, index))
-                    continue
-                answer, ranges = _partition(broker, group.group_id, topic_id, index, now_ms)
+                    answer, ranges = away.ask(leader, group.group_id, name, index), 0
+                else:
+                    answer, ranges = _partition(broker, group.group_id, topic_id, index, now_ms)
                 topic.partitions.append(answer)
                 if pace.due(1 + ranges // RANGES_PER_ITEM):
                     yield None

@@ -20,6 +20,7 @@ from typing import Any
 from broker.catalogue.members import Members
 from broker.catalogue.nodes import Nodes
 from broker.core import Broker
+from broker.loop.slices import run_here
 from broker.start import open_broker
 from broker.upkeep.absences import Absences
 from broker.upkeep.following import Following
@@ -82,6 +83,7 @@ class NodeGateway(Gateway):
             random=Random(self.now_ms + self._starts + (self.number << 48)),
             now_ms=self.now_ms,
             wall_ms=self.now_ms + self.wall_ahead_ms,
+            offload=self.cluster.offload,
             nodes=nodes,
             records=records,
         )
@@ -160,6 +162,10 @@ class Cluster:
 
     def __iter__(self) -> Iterator[NodeGateway]:
         return iter(self.nodes)
+
+    def offload(self, work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        """Do the work of a node's thread."""
+        run_here(work, done)
 
     def ask(self, number: int, request: Any, version: int) -> Any:
         """Send a request to a node as one of its cluster, and return the answer."""

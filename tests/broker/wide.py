@@ -22,6 +22,7 @@ from broker.start import open_broker
 from protocol import schema
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from protocol.schema import REQUIRED, ArrayOf, Fixed, declaration
+from tests.broker.cluster import Cluster
 from tests.broker.gateway import Gateway
 from tests.broker.kit import batch
 
@@ -31,6 +32,11 @@ WIDE: Final = "wide"
 TOPIC_FIELDS: Final = frozenset({"name", "topic", "topic_name", "resource_name"})
 PARTITION_FIELDS: Final = frozenset({"partition_index", "partition", "index", "partition_id"})
 TOPIC_LISTS: Final = frozenset({"topics", "topic_names", "subscribed_topic_names"})
+
+ROOM: Final[dict[str, Any]] = {
+    "kawal_max_partitions": 10**6,
+    "kawal_max_partitions_per_request": 10**6,
+}
 
 NUMBERS: Final[dict[str, int]] = {
     "acks": -1,
@@ -57,17 +63,23 @@ def paths(cls: type[Any], version: int, before: Path = ()) -> Iterator[Path]:
                 yield from paths(field.kind.element, version, path)
 
 
-class WideGateway(Gateway):
-    """A broker with many topics, whose threads work between two steps, and whose steps are measured."""
+Work = tuple[Callable[[], object], Callable[[Exception | None], None]]
 
-    def __init__(self, partitions: int, topics: int) -> None:
-        self._work: list[tuple[Callable[[], object], Callable[[Exception | None], None]]] = []
-        self.topics = topics
-        self.sizes: dict[str, int] = {}
-        """The size of the largest step at each place, as `from ==> to`."""
-        super().__init__(kawal_max_partitions=10**6, kawal_max_partitions_per_request=10**6)
-        self.break_things()
-        names = [WIDE, *(f"t{number}" for number in range(topics))]
+
+class Wide:
+    """Requests about very many things, the measured steps that answer them, and the threads beside these."""
+
+    topics: int
+    ids: dict[str, UUID]
+    sizes: dict[str, int]
+    """The size of the largest step at each place, as `from ==> to`."""
+    _work: list[Work]
+
+    def _begin(self, topics: int) -> None:
+        self._work, self.topics, self.sizes = [], topics, {}
+
+    def _creation(self, partitions: int) -> CreateTopicsRequest:
+        names = [WIDE, *(f"t{number}" for number in range(self.topics))]
         counts = {WIDE: partitions}
         new = [
             CreatableTopic(
@@ -79,26 +91,17 @@ class WideGateway(Gateway):
             )
             for name in names
         ]
-        answer = self.client().call(CreateTopicsRequest(topics=new, timeout_ms=10**6), 7)
+        return CreateTopicsRequest(topics=new, timeout_ms=10**6)
+
+    def _learn(self, broker: Broker, answer: Any) -> None:
+        """Learn the ids of the topics that were made."""
         assert not any(topic.error_code for topic in answer.topics)
-        self.ids = {name: UUID(int=self.broker.find_topic(name).topic_id.int) for name in names}
+        self.ids = {
+            topic.name: UUID(int=broker.find_topic(topic.name).topic_id.int) for topic in answer.topics
+        }
 
-    def _open(self) -> Broker:
-        return open_broker(
-            self.disk,
-            self.config,
-            random=Random(1),
-            now_ms=self.now_ms,
-            wall_ms=self.now_ms,
-            offload=lambda work, done: self._work.append((work, done)),
-        )
-
-    def settle(self) -> None:
-        """Run disk work, threads and steps until nothing is left to do."""
-        while self._run_threads() or self.run_jobs() or self.broker.scheduler.pending:
-            self.broker.scheduler.run()
-
-    def _run_threads(self) -> bool:
+    def run_threads(self) -> bool:
+        """Do the work of threads; return whether there was any."""
         some, self._work = self._work, []
         while some:
             work, done = some.pop(0)
@@ -190,8 +193,58 @@ class WideGateway(Gateway):
         return NUMBERS.get(name, default if isinstance(default, int | float) else 0)
 
 
-def measuring(gateway: WideGateway, monkeypatch: Any) -> None:
-    """Have every step of the gateway measured from now on; the collector would free what others left."""
+class WideGateway(Wide, Gateway):
+    """A broker with many topics."""
+
+    def __init__(self, partitions: int, topics: int) -> None:
+        self._begin(topics)
+        super().__init__(**ROOM)
+        self.break_things()
+        self._learn(self.broker, self.client().call(self._creation(partitions), 7))
+
+    def _open(self) -> Broker:
+        return open_broker(
+            self.disk,
+            self.config,
+            random=Random(1),
+            now_ms=self.now_ms,
+            wall_ms=self.now_ms,
+            offload=lambda work, done: self._work.append((work, done)),
+        )
+
+    def settle(self) -> None:
+        """Run disk work, threads and steps until nothing is left to do."""
+        while self.run_threads() or self.run_jobs() or self.broker.scheduler.pending:
+            self.broker.scheduler.run()
+
+
+class WideCluster(Wide, Cluster):
+    """Two nodes with many topics; the partitions are led by both."""
+
+    _is_started = False
+
+    def __init__(self, partitions: int, topics: int) -> None:
+        self._begin(topics)
+        super().__init__(2, **ROOM)
+        self._is_started = True
+        self._learn(self[0].broker, self[0].client().call(self._creation(partitions), 7))
+
+    def offload(self, work: Callable[[], object], done: Callable[[Exception | None], None]) -> None:
+        """Have a thread work when nothing else is left to do."""
+        if self._is_started:
+            self._work.append((work, done))
+        else:
+            super().offload(work, done)
+
+    def settle(self) -> None:
+        """Run both nodes, and their threads, until nothing is left to do."""
+        super().settle()
+        while self.run_threads():
+            super().settle()
+
+
+def measuring(gateway: Wide, monkeypatch: Any) -> None:
+    """Have every step measured from now on; the collector would free what others left."""
     begin, add_work = Scheduler.begin, Scheduler.add_work
     monkeypatch.setattr(
         Scheduler, "begin", lambda self, call, steps: begin(self, call, gateway.measured(steps))

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.handlers import APIS
+from broker.handlers import APIS, OF_NODES
 from protocol.api_keys import ApiKey
 from protocol.messages import request_type
 from protocol.schema import declaration
-from tests.broker.wide import Path, WideGateway, measuring, paths
+from tests.broker.gateway import Client
+from tests.broker.wide import Path, WideCluster, WideGateway, measuring, paths
 
 ELEMENTS = 3_000
 TOPICS = 1_000
@@ -35,6 +36,12 @@ def gateway() -> WideGateway:
     return WideGateway(ELEMENTS, TOPICS)
 
 
+@pytest.fixture(scope="module")
+def cluster() -> WideCluster:
+    """One for all, of two nodes."""
+    return WideCluster(ELEMENTS, TOPICS)
+
+
 @pytest.fixture(autouse=True)
 def _no_collector() -> Iterator[None]:
     yield
@@ -45,17 +52,39 @@ def _no_collector() -> Iterator[None]:
 def test_no_step_handles_a_large_part_of_a_wide_request(
     gateway: WideGateway, monkeypatch: pytest.MonkeyPatch, api: ApiKey, path: Path, known: bool
 ) -> None:
-    cls, version = request_type(api), APIS[api].maximum
-    count = min(ELEMENTS, declaration(cls).elements_max // 2)
     client = gateway.client()
     measuring(gateway, monkeypatch)
+    assert large_steps(gateway, client, api, path, known=known) == {}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(("api", "path", "known"), [case for case in CASES if case.values[0] not in OF_NODES])
+def test_nor_does_one_of_two_nodes_which_ask_each_other(
+    cluster: WideCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    api: ApiKey,
+    path: Path,
+    known: bool,
+    number: int,
+) -> None:
+    client = cluster[number].client()
+    measuring(cluster, monkeypatch)
+    assert large_steps(cluster, client, api, path, known=known) == {}
+
+
+def large_steps(
+    world: WideGateway | WideCluster, client: Client, api: ApiKey, path: Path, *, known: bool
+) -> dict[str, int]:
+    """Return the large steps of two requests; only in the second nothing is made at its first use."""
+    cls, version = request_type(api), APIS[api].maximum
+    count = min(ELEMENTS, declaration(cls).elements_max // 2)
     large: dict[str, int] = {}
-    for _ in range(2):  # the second time nothing is made at its first use
-        gateway.sizes.clear()
-        client.send(gateway.request(cls, version, path, count, known=known), version)
-        gateway.settle()
-        large = {place: size for place, size in gateway.sizes.items() if size > BLOCKS_MAX}
+    for _ in range(2):
+        world.sizes.clear()
+        client.send(world.request(cls, version, path, count, known=known), version)
+        world.settle()
+        large = {place: size for place, size in world.sizes.items() if size > BLOCKS_MAX}
         if not large:
             break
     client.close()
-    assert large == {}
+    return large
