@@ -103,7 +103,8 @@ def _copies(arguments: argparse.Namespace) -> int:
         stores, cluster_of(config.log_dirs), wall_ms=lambda: time.time_ns() // 1_000_000, wait=time.sleep
     )
     trees = [as_tree(each) for each in seen]
-    print(json.dumps(trees, indent=2) if arguments.json else copies_text(trees))
+    kind = "worker" if config.kawal_workers > 1 else "node"
+    print(json.dumps(trees, indent=2) if arguments.json else copies_text(trees, kind))
     return FAILED if any(tree["problem"] for tree in trees) else OK
 
 
@@ -118,8 +119,8 @@ def _config_of_all(arguments: argparse.Namespace) -> Config:
         return loaded_config(arguments).config
 
 
-def copies_text(trees: list[dict[str, Any]]) -> str:
-    """Return the copies as a table, with a line for each that could not be read."""
+def copies_text(trees: list[dict[str, Any]], kind: str = "node") -> str:
+    """Return the copies of nodes or workers as a table, with a line for each that could not be read."""
     from console.node_copies import seconds_text
 
     def ago(duration_ms: int | None) -> str | None:
@@ -138,8 +139,8 @@ def copies_text(trees: list[dict[str, Any]]) -> str:
         )
         for tree in trees
     ]
-    headings = ("NODE", "PLACE", "STATE", "EPOCH", "SERVED AT", "LAST SIGN", "CUT", "NEWER BYTES")
-    problems = [f"node {tree['node']}: {tree['problem']}" for tree in trees if tree["problem"]]
+    headings = (kind.upper(), "PLACE", "STATE", "EPOCH", "SERVED AT", "LAST SIGN", "CUT", "NEWER BYTES")
+    problems = [f"{kind} {tree['node']}: {tree['problem']}" for tree in trees if tree["problem"]]
     return "\n".join([table(headings, rows), *problems])
 
 

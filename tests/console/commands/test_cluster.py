@@ -74,6 +74,10 @@ def test_the_copies_of_the_nodes_are_shown_from_the_store_alone(
     ]
     assert main(["cluster", "copies", *shared, *flags]) == 1, "no --node is needed"
     assert "no copy" in capsys.readouterr().out
+    assert main(["cluster", "copies", "--set", "kawal.workers=2", *flags]) == 1
+    heading, *_, told = capsys.readouterr().out.splitlines()
+    assert heading.split()[0] == "WORKER"
+    assert told.startswith("worker 1: ")
     del stores[1]
     assert main(["cluster", "copies", "--json", *flags]) == 0
     (tree,) = json.loads(capsys.readouterr().out)
