@@ -325,14 +325,14 @@ def test_a_server_with_several_workers_does_not_start_with_a_setting_that_they_c
 ) -> None:
     command = [KAWAL, "serve", "--workers", "2", "--listen", "127.0.0.1:0", "--data", str(tmp_path / "data")]
     ended = subprocess.run(
-        [*command, "--set", "kawal.remote.store=s3://bucket/p"],
+        [*command, "--set", "kawal.remote.store=s3://bucket/p", "--set", "kawal.remote.heartbeat.ms=1000"],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
     assert ended.returncode
-    assert "kawal.remote.store cannot be used with kawal.workers above 1" in ended.stderr
+    assert "kawal.remote.heartbeat.ms cannot be set with several workers" in ended.stderr
 
 
 def test_no_record_and_no_transaction_is_lost_doubled_or_halved_by_the_death_of_any_worker(
